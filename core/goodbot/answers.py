@@ -1,0 +1,178 @@
+"""One message → one answer: prompt, generation, the stored turn, the sent messages."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import weakref
+from collections.abc import AsyncIterator, Mapping
+
+import aiosqlite
+
+from goodbot.adapters import AdapterRegistry
+from goodbot.clock import Clock
+from goodbot.config import ServingConfig
+from goodbot.connector import Connector, ReplyStream
+from goodbot.dispatcher import Dispatcher
+from goodbot.errors import ConnectorError, RetriableError, ServerError
+from goodbot.events import Button, ChannelRef, Event, Message, MessageEvent, MessageRef, Reply
+from goodbot.plugins import PluginHost
+from goodbot.server import Generated, GenerateRequest, Server
+from goodbot.store import Store, inbox, ledger, turns
+from goodbot.turns import Turn
+
+logger = logging.getLogger(__name__)
+
+BUTTONS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
+
+_SEND_TRIES = 6
+
+
+class Answers:
+    """Answers messages, one at a time in each conversation, in their order."""
+
+    def __init__(
+        self, *, store: Store, server: Server, registry: AdapterRegistry, dispatcher: Dispatcher,
+        plugins: PluginHost, clock: Clock, config: ServingConfig, model: str, label: str,
+        connectors: Mapping[str, Connector],
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._server = server
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._plugins = plugins
+        self._clock = clock
+        self._config = config
+        self._model = model
+        self._label = label
+        self._connectors = connectors
+        self._places: weakref.WeakValueDictionary[tuple[str, ...], asyncio.Lock] = (
+            weakref.WeakValueDictionary()
+        )
+
+    async def answer(self, event: Event) -> None:
+        """Answer one message of the inbox and close it there."""
+        assert isinstance(event, MessageEvent)  # noqa: S101  the dispatcher sorts
+        channel = event.channel
+        place = (channel.connector, channel.account, channel.id, channel.thread)
+        lock = self._places.setdefault(place, asyncio.Lock())
+        async with lock:
+            connector = self._connectors[channel.connector]
+            async with _stream(connector, event) as stream:
+                turn = await self._turn(event, stream)
+                if turn is not None:
+                    await self._deliver(event, turn, stream)
+
+    async def _turn(self, event: MessageEvent, stream: ReplyStream) -> Turn | None:
+        """The stored turn of this message: generated now, or before a crash."""
+        id_ = turn_id(event)
+        stored = await self._store.read(lambda db: turns.get(db, id_))
+        if stored is not None:
+            return stored
+        messages = await self._prompt(event)
+        try:
+            generated = await self._generate(event, messages, stream)
+        except ServerError as error:
+            logger.error("no answer: %s", error)
+            await stream.cancel("I cannot answer right now: my model is not running. Please try again in a moment.")
+            await self._store.write(lambda db: inbox.close(db, event))
+            return None
+        turn = Turn(
+            id=id_, channel=event.channel, talker=event.user, messages=messages,
+            response=generated.text, version=generated.version, model=self._model,
+            temperature=self._config.temperature, created_at=self._clock.now(),
+            prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,
+            logprobs=generated.logprobs,
+        )  # fmt: skip
+        trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
+        await self._store.write(lambda db: turns.insert(db, turn, trainable=trainable))
+        return turn
+
+    async def _prompt(self, event: MessageEvent) -> list[Message]:
+        messages: list[Message] = []
+        if self._config.system_prompt:
+            messages.append({"role": "system", "content": self._config.system_prompt})
+        if self._config.history:
+            limit = self._config.history
+            for question, reply in await self._store.read(
+                lambda db: turns.conversation(db, event.channel, limit)
+            ):
+                messages += [
+                    {"role": "user", "content": question},
+                    {"role": "assistant", "content": reply},
+                ]
+        return [*messages, {"role": "user", "content": event.text}]
+
+    async def _generate(
+        self, event: MessageEvent, messages: list[Message], stream: ReplyStream
+    ) -> Generated:
+        request = GenerateRequest(
+            messages=messages,
+            max_tokens=self._config.max_tokens,
+            temperature=self._config.temperature,
+            seed=_seed(self._config.seed, event),
+        )
+        if self._label:
+            await stream.append(self._label)
+        async with contextlib.aclosing(self._server.generate(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Generated):
+                    return piece
+                await stream.append(piece)
+        raise ServerError("the model server ended an answer half way")
+
+    async def _deliver(self, event: MessageEvent, turn: Turn, stream: ReplyStream) -> None:
+        """Send, then record which messages carry the turn; a crash in between sends again."""
+        text = turn.response if turn.response.strip() else "(The model gave an empty answer.)"
+        reply = Reply(
+            text=f"{self._label}{text}", turn=turn.id, reply_to=event.message_id, buttons=BUTTONS
+        )
+        try:
+            sent = await self._finish(stream, reply)
+        except ConnectorError as error:
+            logger.error("an answer could not be sent: %s", error)
+            sent = ()
+
+        async def operation(db: aiosqlite.Connection) -> None:
+            await self._dispatcher.taint(db, await ledger.attach(db, turn.id, sent))
+            await inbox.close(db, event)
+
+        await self._store.write(operation)
+        self._dispatcher.rated()
+        await self._plugins.on_turn(turn)
+
+    async def _finish(self, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
+        for attempt in range(_SEND_TRIES):
+            try:
+                return await stream.finish(reply)
+            except RetriableError as error:
+                if attempt == _SEND_TRIES - 1:
+                    raise
+                await self._clock.sleep(max(error.retry_after, 2.0**attempt))
+        raise AssertionError("unreachable")
+
+
+@contextlib.asynccontextmanager
+async def _stream(connector: Connector, event: MessageEvent) -> AsyncIterator[ReplyStream]:
+    """An open stream; whatever goes wrong unexpectedly, the person is not left waiting."""
+    channel: ChannelRef = event.channel
+    stream = connector.stream(channel, event.message_id)
+    try:
+        yield stream
+    except Exception:
+        with contextlib.suppress(ConnectorError):
+            await stream.cancel("Something went wrong here; the owner can find it in the log.")
+        raise
+
+
+def turn_id(event: Event) -> str:
+    """The id of the turn that answers an event: the same after a crash and a replay."""
+    text = f"{event.user.connector}\0{event.user.account}\0{event.event_id}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _seed(seed: int, event: Event) -> int:
+    digest = hashlib.sha256(f"{seed}\0{event.event_id}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF

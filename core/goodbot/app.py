@@ -1,0 +1,204 @@
+"""A running goodbot: builds the parts, owns the tasks, knows the order of start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import os
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from typing import Any
+
+from goodbot.adapters import AdapterRegistry
+from goodbot.answers import Answers
+from goodbot.clock import Clock, SystemClock
+from goodbot.commands import TABLE, Services
+from goodbot.config import Config, Grants
+from goodbot.dispatcher import Dispatcher
+from goodbot.errors import ConfigError, GoodbotError
+from goodbot.hosts import Connectors
+from goodbot.jobs import child_environment
+from goodbot.lock import HomeLock, prepare_home
+from goodbot.models import resolve
+from goodbot.plugins import PluginHost, choose_backend
+from goodbot.runner import CommandRunner
+from goodbot.scheduler import Scheduler
+from goodbot.server import Server
+from goodbot.serving.embedded import EmbeddedServer
+from goodbot.store import Store, ledger, runs, turns
+from goodbot.trainer import Trainer
+
+logger = logging.getLogger(__name__)
+
+SCOPE = "default"
+TERMINAL = "terminal"
+_RECONCILE_SECONDS = 30.0
+_DRAIN_SECONDS = 10.0
+_UNRESOLVED_SECONDS = 3600.0
+_OPEN_SECONDS = 86400.0
+"""Reactions on answers of the last day are read again."""
+
+
+def local_owner() -> Mapping[str, Grants]:
+    """Whoever can open our 0600 socket owns this goodbot: the terminal's user is an owner."""
+    return {TERMINAL: Grants(owners=(str(os.geteuid()),))}
+
+
+class App:
+    """One goodbot on one state directory. Use `async with App.open(...)`."""
+
+    def __init__(
+        self, config: Config, plugins: PluginHost, *, clock: Clock | None = None,
+        demo_model: bool = False, grants: Mapping[str, Grants] | None = None,
+    ) -> None:  # fmt: skip
+        self.config = config
+        self.plugins = plugins
+        self.clock = clock or SystemClock()
+        self.model = resolve(config.model.path, plugins.models(), demo=demo_model)
+        self.backend = choose_backend(plugins.backends(), config.training.backend)
+        self.settings = config.training_settings(self.backend.settings)
+        policies = plugins.reward_policies()
+        if config.training.reward not in policies:
+            known = ", ".join(sorted(policies)) or "none"
+            raise ConfigError(f"no reward policy is named {config.training.reward!r}; there are: {known}")
+        self._policy = policies[config.training.reward]
+        self.connectors = Connectors(config, plugins.connectors(), local_owner() if grants is None else grants)
+        self._lock = HomeLock(config.home)
+        self._tasks: list[asyncio.Task[None]] = []
+        self.server: Server = EmbeddedServer(self.backend, self.model.path, environ=child_environment())
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, *args: Any, serve: bool = True, **kwargs: Any) -> AsyncIterator[App]:
+        """Build and start; stop at the end, whatever happened. Arguments as for `App`."""
+        app = cls(*args, **kwargs)
+        try:
+            await app.start(serve=serve)
+            yield app
+        finally:
+            await app.stop()
+
+    async def start(self, *, serve: bool = True) -> None:
+        """Take the directory, open the store, recover; with `serve` also answer people.
+
+        Raises BusyError, NewerDataError, StoreError, ConfigError, MissingExtraError, ServerError.
+        """
+        prepare_home(self.config.home)
+        self._lock.acquire()
+        self.store = await Store.open(self.config.home / "goodbot.db")
+        await self.store.write(lambda db: runs.recover(db, self.clock.now()))
+        self._build()
+        if serve:
+            self.connectors.build(self.dispatcher, self.store, self.clock)
+            await self.registry.sweep(self.config.home / "staging")
+            await self.start_server()
+            await self.connectors.start()
+            await self.dispatcher.resume()
+            self._spawn(self.dispatcher.loop(), "commands")
+            self._spawn(self.scheduler.loop(), "scheduler")
+            self._spawn(self._housekeeping(), "housekeeping")
+
+    def _build(self) -> None:
+        config, store, clock, plugins = self.config, self.store, self.clock, self.plugins
+        owners = tuple(self.connectors.authorization.owners())
+        pool = runs.Pool(scope=SCOPE, model=self.model.name, owners=owners)
+        self.registry = AdapterRegistry(
+            store=store, server=self.server, root=config.home / "adapters", plugins=plugins,
+            clock=clock, scope=SCOPE, model=self.model.name,
+        )  # fmt: skip
+        self.dispatcher = Dispatcher(
+            store=store, authorization=self.connectors.authorization, plugins=plugins, clock=clock,
+            pool=pool, min_ratings=config.training.min_ratings,
+        )  # fmt: skip
+        self.trainer = Trainer(
+            store=store, registry=self.registry, plugins=plugins, clock=clock, backend=self.backend,
+            policy=self._policy, config=config.training, settings=dataclasses.asdict(self.settings),
+            model=self.model.path, seed=config.serving.seed, pool=pool,
+            staging=config.home / "staging",
+        )  # fmt: skip
+        self.scheduler = Scheduler(
+            store=store, registry=self.registry, trainer=self.trainer, plugins=plugins, clock=clock,
+            config=config.training, pool=pool,
+        )  # fmt: skip
+        answers = Answers(
+            store=store, server=self.server, registry=self.registry, dispatcher=self.dispatcher,
+            plugins=plugins, clock=clock, config=config.serving, model=self.model.name,
+            label=self.model.label, connectors=self.connectors.running,
+        )  # fmt: skip
+        services = Services(
+            config=config, store=store, clock=clock, authorization=self.connectors.authorization,
+            dispatcher=self.dispatcher, registry=self.registry, server=self.server,
+            scheduler=self.scheduler, trainer=self.trainer, plugins=plugins,
+            connectors=self.connectors.running, connector_errors=self.connectors.errors,
+            model=self.model.name, backend=self.backend.name, started_at=clock.now(),
+        )  # fmt: skip
+        self.commands = CommandRunner(TABLE, services)
+        self.dispatcher.wire(
+            answer=answers.answer,
+            command=self.commands.handle,
+            acknowledge=self.connectors.acknowledge,
+            rated=self.scheduler.wake,
+            talked=self.scheduler.somebody_talks,
+        )
+
+    async def start_server(self) -> None:
+        """Bring the model up with the version that should answer."""
+        await self.server.start()
+        if wrong := await self.registry.reconcile():
+            logger.info("at start: %s", wrong)
+
+    async def _housekeeping(self) -> None:
+        """Every 30 s: pointer ↔ files ↔ server, reactions of open turns, expiry."""
+        while True:
+            await self.clock.sleep(_RECONCILE_SECONDS)
+            await self._guard(self._reconcile(), "reconciling")
+            await self._guard(self._expire(), "expiry")
+
+    async def _reconcile(self) -> None:
+        if wrong := await self.registry.reconcile():
+            logger.warning("reconciled: %s", wrong)
+        await self.connectors.reconcile(self.store, self.clock.now() - _OPEN_SECONDS)
+
+    async def _expire(self) -> None:
+        now = self.clock.now()
+        limit = now - self.config.privacy.unrated_days * 86400
+        expired = await self.store.write(lambda db: turns.expire(db, limit))
+        await self.store.write(lambda db: ledger.forget_unresolved(db, now - _UNRESOLVED_SECONDS))
+        if expired:
+            logger.info("%d unrated answers expired", expired)
+
+    async def _guard(self, work: Coroutine[Any, Any, None], what: str) -> None:
+        try:
+            await work
+        except GoodbotError as error:
+            logger.error("%s: %s", what, error)
+        except Exception:
+            logger.exception("%s", what)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.append(asyncio.create_task(work, name=name))
+
+    async def stop(self) -> None:
+        """Connectors first, so that nothing new comes in; the store last. Idempotent."""
+        if not hasattr(self, "store"):
+            self._lock.release()
+            return
+        await self.connectors.stop()
+        await self.dispatcher.drain(_DRAIN_SECONDS)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.scheduler.stop()
+        await self.server.stop()
+        await self.store.close()
+        self._lock.release()
+
+
+def open_plugins(config: Config) -> PluginHost:
+    """A plugin host with everything that is installed and enabled."""
+    plugins = PluginHost()
+    plugins.load_entry_points(config.plugins.enable)
+    return plugins
+
+

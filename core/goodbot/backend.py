@@ -1,0 +1,252 @@
+"""The contract between the core and what trains and samples a model.
+
+The core never imports an ML framework. A backend plugin registers a `BackendSpec`; training and
+sampling run in child processes, `python -m WORKER train` and `python -m WORKER serve`, which
+speak JSON lines on stdin and stdout (see `docs/worker-protocol.md`). Inside such a child, the class
+named by `BackendSpec.factory` is a `TrainingBackend`; it is held to `goodbot.testing.BackendContract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from goodbot.events import Message
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendSpec:
+    """What the host must know before it starts a child."""
+
+    name: str
+    factory: str
+    """`package.module:Class`, a `TrainingBackend`; imported only in the child."""
+    requires: tuple[str, ...]
+    """Modules that must be importable, checked without importing them."""
+    extra: str
+    """The extra of the distribution that brings `requires`."""
+    settings: type[Any]
+    """A frozen dataclass; the config section `[training.settings]` is parsed into it."""
+    priority: int
+    """With `backend = "auto"` the installed backend of the highest priority is taken."""
+    worker: str = "goodbot_training.worker"
+    """The module that `python -m` runs as the child."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoraSettings:
+    """The shape of an adapter: all linear projections of every layer."""
+
+    rank: int = 8
+    alpha: float = 16.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenizedTurn:
+    """One tokenized rollout."""
+
+    prompt: tuple[int, ...]
+    response: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SampleRequest:
+    """What to sample. `seed` makes the answer repeatable on one machine.
+
+    Temperature 0 takes the likeliest token each time; its log-probs are those at temperature 1.
+    """
+
+    messages: Sequence[Message]
+    max_tokens: int = 256
+    temperature: float = 0.8
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampled:
+    """One sampled answer, as token ids; the end token is part of `tokens` when it was sampled.
+
+    `logprobs` are the sampler's own, fp32, at its sampling temperature, one a token.
+    """
+
+    prompt: tuple[int, ...]
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    text: str
+    finish: str
+    """`stop`, `length` or `cancelled`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepStats:
+    """One optimizer step."""
+
+    loss: float
+    kl: float
+    """Mean k3 estimate of the divergence from the base, nats a token."""
+    token_acceptance: float
+    """The part of the tokens whose importance ratio lies inside the token band."""
+    trajectory_acceptance: float
+    """Mean of the trajectory term: of the mask, or of the scale."""
+    grad_norm: float
+    """Before clipping."""
+    skipped: bool = False
+
+    @classmethod
+    def nothing(cls) -> StepStats:
+        """A batch that was skipped, since all its advantages are 0."""
+        return cls(
+            loss=0.0,
+            kl=0.0,
+            token_acceptance=0.0,
+            trajectory_acceptance=0.0,
+            grad_norm=0.0,
+            skipped=True,
+        )
+
+    @classmethod
+    def of(cls, batch: TrainingBatch, sums: Mapping[str, float], grad_norm: float) -> StepStats:
+        """From the sums that a `LossFunction` gives over the parts of `batch`."""
+        tokens = float(batch.mask.sum())
+        return cls(
+            loss=sums["loss"],
+            kl=sums["kl"] / tokens,
+            token_acceptance=sums["tokens_accepted"] / tokens,
+            trajectory_acceptance=sums["trajectories_accepted"] / len(batch.sequences),
+            grad_norm=grad_norm,
+        )
+
+
+class Sampler(Protocol):
+    """A loaded model that answers; adapters are swapped in place, the base stays loaded."""
+
+    def load_adapter(self, version: int, directory: Path) -> None:
+        """Read an adapter (PEFT layout) and keep it ready as `version`. Raises AdapterError."""
+        ...
+
+    def activate(self, version: int) -> None:
+        """Answer with `version` from the next request on; 0 is the base model.
+
+        Raises AdapterError for a version that is not loaded. It puts the version in the place of
+        the adapter that the backend holds.
+        """
+        ...
+
+    def unload_adapter(self, version: int) -> None:
+        """Forget `version`; unknown ones are ignored. AdapterError for the active one."""
+        ...
+
+    def sample(
+        self, request: SampleRequest, on_text: Callable[[str], bool] | None = None
+    ) -> Sampled:
+        """Sample one answer.
+
+        `on_text(new text)` is called once a token (the text may be empty, and never ends inside a
+        character); returning False cancels the answer. The pieces add up to `Sampled.text`.
+        """
+        ...
+
+    def sample_many(self, requests: Sequence[SampleRequest]) -> list[Sampled]:
+        """One answer a request, in order; each as if it were sampled alone, up to rounding."""
+        ...
+
+
+class TrainingBackend(Protocol):
+    """One frozen base model and one LoRA adapter on it, in this process."""
+
+    name: str
+
+    def load(
+        self, model: Path, *, lora: LoraSettings, adapter: Path | None = None, seed: int = 0
+    ) -> None:
+        """Load a local model directory; start from `adapter` (PEFT layout) or a fresh one.
+
+        Never touches the network and never runs code from the directory. A parent `adapter` keeps
+        its own rank and alpha. Raises TrainingError (no such model) or AdapterError.
+        """
+        ...
+
+    def tokenize(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
+        """Token ids by the model's own chat template; the response ends with the end token."""
+        ...
+
+    def logprobs(
+        self, batch: Sequence[TokenizedTurn], *, temperature: Sequence[float], adapter: bool
+    ) -> list[Floats]:
+        """fp32 log-probabilities of each response token, no gradient.
+
+        One array `(response tokens,)` a sequence, of `softmax(logits / temperature)`.
+        `adapter=False` is the frozen base (the reference policy).
+        """
+        ...
+
+    def train(
+        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction
+    ) -> Iterator[StepStats]:
+        """One optimizer step a batch, lazily; a batch whose advantages are all 0 is skipped.
+
+        Raises TrainingError(kind="nan") *before* a step whose loss or gradient is not finite.
+        """
+        ...
+
+    def load_adapter(self, directory: Path | None) -> None:
+        """Replace the adapter; None starts a fresh one, which has no effect. AdapterError."""
+        ...
+
+    def save_adapter(self, directory: Path) -> None:
+        """Write `adapter_model.safetensors` and `adapter_config.json` (PEFT layout, fp32)."""
+        ...
+
+    def sampler(self) -> Sampler:
+        """A sampler over the same loaded weights."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptimizerSettings:
+    """AdamW, no weight decay by default, constant rate after a linear warm-up."""
+
+    learning_rate: float = 3e-3
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    tokens_per_forward: int = 8192
+    """Padded tokens of one forward pass; a larger batch is cut up and its gradients added."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingBatch:
+    """One optimizer step's rollouts, padded to the right. B rollouts, R response tokens.
+
+    Arrays are NumPy; a backend converts them. `mask` is 1 on real response tokens.
+    """
+
+    sequences: tuple[TokenizedTurn, ...]
+    temperature: tuple[float, ...]
+    sampling_logprobs: Floats
+    """`(B, R)`: by the policy that wrote the answer."""
+    reference_logprobs: Floats
+    """`(B, R)`: by the frozen base."""
+    advantages: Floats
+    """`(B,)`"""
+    mask: Floats
+    """`(B, R)`"""
+    normalizer: float = field(default=1.0)
+    """The constant N that divides every token sum (never the answer's own length)."""
+
+
+LossFunction = Callable[..., "tuple[object, dict[str, object]]"]
+"""`loss(xp, policy_logprobs, sampling_logprobs, reference_logprobs, advantages, mask, normalizer)`.
+
+`xp` is the array namespace (`torch`, `mlx.core`, `numpy`), the arrays are its own: `(B, R)`, fp32, and
+advantages `(B,)`. Returns the loss, a scalar, and the sums `kl`, `tokens_accepted` and
+`trajectories_accepted`; all four add up over parts of a batch. See `goodbot_training.objectives`.
+"""

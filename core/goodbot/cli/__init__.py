@@ -1,0 +1,38 @@
+"""The `goodbot` program. Starting it imports neither a chat SDK nor an ML framework.
+
+`parser` holds the table of words, `client` speaks to the daemon (or works without one), `run` is
+the daemon, `check` looks before anything starts, `output` prints.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from goodbot.cli import parser
+from goodbot.errors import GoodbotError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code.
+
+    0 done, 1 failed, 2 usage or config, 75 busy (another goodbot holds the directory), 78 the
+    data is from a newer version.
+    """
+    try:
+        arguments = parser.parse(sys.argv[1:] if argv is None else argv)
+        target: str = arguments.run
+        module, _, function = target.partition(":")
+        command: Callable[[Any], int] = getattr(importlib.import_module(module), function)
+        return command(arguments)
+    except GoodbotError as error:
+        print(f"goodbot: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

@@ -1,0 +1,36 @@
+"""Time is injected: nothing else in goodbot calls `time.time()` or `asyncio.sleep()`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the core knows of time. All values in seconds."""
+
+    def now(self) -> float:
+        """Wall clock, seconds since the epoch. May jump."""
+        ...
+
+    def monotonic(self) -> float:
+        """Never goes back; its zero means nothing."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after `seconds` of monotonic time."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

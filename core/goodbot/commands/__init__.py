@@ -1,0 +1,20 @@
+"""What people can type: `/rl NAME` in a chat, `goodbot NAME` in a terminal. One table for both.
+
+`base` defines a command and how its words are read; the other modules hold the commands by
+group and list them in a tuple; `TABLE` here is their sum.
+"""
+
+from __future__ import annotations
+
+from goodbot.commands import adapters, privacy, rating, status, training
+from goodbot.commands.base import Call, Command, Result, Services, find
+
+TABLE: tuple[Command, ...] = (
+    *rating.COMMANDS,
+    *status.COMMANDS,
+    *training.COMMANDS,
+    *adapters.COMMANDS,
+    *privacy.COMMANDS,
+)
+
+__all__ = ["TABLE", "Call", "Command", "Result", "Services", "find"]

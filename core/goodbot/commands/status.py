@@ -1,0 +1,101 @@
+"""status, history, plugins, help."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+from goodbot.authorization import Grant
+from goodbot.commands.base import Call, Command, Result
+from goodbot.events import ChannelKind
+from goodbot.store import access, runs, turns
+
+_SHOWN = 60
+
+
+async def status(call: Call) -> Result:
+    s = call.services
+    readiness = await s.scheduler.readiness()
+    active = await s.registry.active()
+    clean = await s.registry.clean_ancestor(active)
+    last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope))
+    standing = await s.scheduler.standing()
+    off = bool(await s.store.read(lambda db: access.switch(db, "off")))
+    paused = bool(await s.store.read(lambda db: access.switch(db, "paused")))
+    progress = dict(s.trainer.progress) if s.trainer.progress else None
+    data: dict[str, Any] = {
+        "model": s.model, "backend": s.backend, "version": active, "off": off, "paused": paused,
+        "tainted": clean != active, "server": "up" if s.server.healthy() else "down",
+        "ratings": readiness.available, "needed": readiness.needed, "next": readiness.why,
+        "waiting_for_consent": standing.waiting_for_consent, "training": progress,
+        "last_run": asdict(last[0]) if last else None,
+        "connectors": {
+            name: s.connector_errors.get(name, "running")
+            for name in sorted({*s.connectors, *s.connector_errors})
+        },
+        "home": str(s.config.home), "pid": os.getpid(), "uptime": s.clock.now() - s.started_at,
+    }  # fmt: skip
+    return Result(text="\n".join(_lines(data)), data=data)
+
+
+def _lines(data: dict[str, Any]) -> list[str]:
+    version = f"v{data['version']}" if data["version"] else "the base model"
+    lines = [f"{data['model']}, {'off: the base model' if data['off'] else version} answers"]
+    if data["server"] == "down":
+        lines.append("the model is not running; it is being started again")
+    if data["training"]:
+        progress = data["training"]
+        lines.append(f"learning: {progress.get('phase')} {progress.get('step', 0)}/{progress.get('steps', 0)}")
+    else:
+        lines.append(str(data["next"]))
+    if data["tainted"]:
+        lines.append(f"v{data['version']} learnt from a rating that was taken back; it is being replaced")
+    if data["waiting_for_consent"]:
+        lines.append(f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people")
+    if data["last_run"]:
+        lines.append(f"last run: {data['last_run']['state']}: {data['last_run']['reason']}")
+    lines.extend(f"{name}: {state}" for name, state in data["connectors"].items() if state != "running")
+    return lines
+
+
+async def history(call: Call) -> Result:
+    s = call.services
+    limit = int(call.args[0]) if call.args and call.args[0].isdecimal() else 10
+    found = await s.store.read(lambda db: turns.history(db, min(limit, 1000)))
+    lines: list[str] = []
+    for turn in found:
+        mark = " " if turn.value is None else "👍" if turn.value > 0 else "👎" if turn.value < 0 else "="
+        answer = " ".join(turn.response.split())[:_SHOWN]
+        lines.append(f"{turn.turn}  {mark}  v{turn.version}  {turn.prompt[:_SHOWN]} → {answer}")
+    return Result(
+        text="\n".join(lines) or "no answers yet", data={"turns": [asdict(turn) for turn in found]}
+    )
+
+
+async def plugins(call: Call) -> Result:
+    infos = call.services.plugins.infos()
+    lines = [
+        f"{info.name:16} {info.state:8} {info.distribution} {info.version} {info.error}".rstrip()
+        for info in infos
+    ]
+    return Result(text="\n".join(lines), data={"plugins": [asdict(info) for info in infos]})
+
+
+async def help_(call: Call) -> Result:
+    from goodbot.commands import TABLE
+
+    level = call.services.authorization.level(call.user)
+    shown = [command for command in TABLE if command.grant <= level or command.grant <= Grant.TALK]
+    lines = [f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}" for command in shown]
+    if level >= Grant.RATE and call.event.channel.kind is not ChannelKind.ENCRYPTED:
+        lines.insert(0, "React 👍 or 👎 to an answer of mine, or type:")
+    return Result(text="\n".join(lines))
+
+
+COMMANDS = (
+    Command(name="status", aliases=("stat", "info"), grant=Grant.TALK, run=status, summary="what answers, and how far the next training is"),
+    Command(name="help", aliases=("start", "?", ""), grant=Grant.TALK, run=help_, summary="this list"),
+    Command(name="history", grant=Grant.ADMINISTER, run=history, summary="the last answers and their ratings", usage="[COUNT]"),
+    Command(name="plugins", grant=Grant.ADMINISTER, run=plugins, summary="what is plugged in"),
+)  # fmt: skip

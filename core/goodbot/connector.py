@@ -1,0 +1,184 @@
+"""The contract between the core and a chat platform. `API_VERSION` numbers it.
+
+A connector is a package whose `__init__` registers a `ConnectorSpec` and imports no SDK; the
+class named by `ConnectorSpec.factory` is imported only when its config section is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from enum import Flag, auto
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from goodbot.clock import Clock
+from goodbot.events import ChannelRef, Event, MessageRef, Receipt, Reply
+from goodbot.secrets import Secrets
+
+API_VERSION = 1
+
+
+class Capability(Flag):
+    """What a platform can do. The contract suite skips what is not declared, and says so."""
+
+    NONE = 0
+    REACTIONS = auto()
+    BUTTONS = auto()
+    NATIVE_FEEDBACK = auto()
+    EPHEMERAL = auto()
+    EDITS = auto()
+    STREAMING = auto()
+    THREADS = auto()
+    RECONCILE = auto()
+    GROUPS = auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectorSpec:
+    """What the host must know before it imports a connector."""
+
+    name: str
+    factory: str
+    """`package.module:Class`, a `Connector`; imported when the connector is configured."""
+    capabilities: Capability
+    settings: type[Any]
+    """A frozen dataclass; the config section `[connectors.NAME]` is parsed into it."""
+    message_limit: int = 4000
+    """The longest message in UTF-16 code units; the core splits longer answers."""
+    requires: tuple[str, ...] = ()
+    """Modules that must be importable, checked without importing them."""
+    extra: str = ""
+    """The extra of the distribution that brings `requires`."""
+    secrets: tuple[str, ...] = ()
+    """Environment variables that it needs."""
+    api_version: int = API_VERSION
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenTurn:
+    """An answer of ours whose reactions may still change."""
+
+    turn: str
+    messages: tuple[MessageRef, ...]
+
+
+class ConnectorHost(Protocol):
+    """What a connector may ask of the core."""
+
+    clock: Clock
+    secrets: Secrets
+    stopping: asyncio.Event
+    state_dir: Path
+    """The connector's own directory, 0700."""
+
+    async def submit(
+        self, events: Sequence[Event], *, cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
+        """Take events in; returns after ONE commit of the events and the connector's cursor.
+
+        The platform's acknowledgement must leave after this returns, never before.
+        Raises `StoreError` when nothing was stored: do not acknowledge, try again.
+        """
+        ...
+
+    async def cursor(self) -> str | None:
+        """The last committed cursor (an offset, a sync token)."""
+        ...
+
+    async def get(self, key: str) -> str | None:
+        """A small durable value of the connector's own."""
+        ...
+
+    async def set(self, key: str, value: str) -> None:
+        """Store a small durable value; returns after the commit."""
+        ...
+
+    def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Run a task that the host owns: it is cancelled at stop, its failure is reported."""
+        ...
+
+
+class ReplyStream(ABC):
+    """One answer on its way out. Exactly one of `finish` and `cancel` ends it."""
+
+    @abstractmethod
+    async def append(self, text: str) -> None:
+        """More text; the connector throttles to what the platform bears."""
+
+    @abstractmethod
+    async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
+        """The whole answer; returns the messages that now carry it."""
+
+    @abstractmethod
+    async def cancel(self, reason: str) -> None:
+        """No answer will come. `reason` is a sentence for the person who asked."""
+
+
+class Connector(ABC):
+    """One account on one platform: events in, replies out.
+
+    Errors are `RetriableError` (the core tries again) or `FatalConnectorError` (it stops the
+    connector and says so in `status`); anything else counts as fatal for this call only.
+    """
+
+    spec: ClassVar[ConnectorSpec]
+
+    def __init__(self, host: ConnectorHost, settings: Any) -> None:
+        self.host = host
+        self.settings = settings
+
+    @property
+    @abstractmethod
+    def account(self) -> str:
+        """The platform's stable id of our own account; known once `start` has returned."""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Connect; returns once events flow. Raises `FatalConnectorError` for a bad token."""
+
+    @abstractmethod
+    async def stop(self) -> None:
+        """Disconnect; idempotent; no event is submitted after it returns."""
+
+    @abstractmethod
+    async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
+        """Send one reply that fits `message_limit`; returns the messages it became."""
+
+    async def edit(self, message: MessageRef, reply: Reply) -> None:
+        """Replace the text of one of our messages. Needs EDITS."""
+        raise NotImplementedError(f"{self.spec.name} declares no EDITS")
+
+    def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
+        """Open a streamed answer; without STREAMING it collects and sends at `finish`."""
+        return _Collected(self, channel)
+
+    async def acknowledge(self, event: Event, receipt: Receipt) -> None:  # noqa: B027
+        """Tell one person what became of their event, privately; by default nothing is shown."""
+
+    async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
+        """Read the reactions on open turns again. Needs RECONCILE."""
+        raise NotImplementedError(f"{self.spec.name} declares no RECONCILE")
+
+    async def members(self, group: str) -> frozenset[str]:
+        """User ids in one of the platform's own groups. Needs GROUPS."""
+        raise NotImplementedError(f"{self.spec.name} declares no GROUPS")
+
+
+class _Collected(ReplyStream):
+    """A stream for platforms without streaming: one send at the end."""
+
+    def __init__(self, connector: Connector, channel: ChannelRef) -> None:
+        self._connector = connector
+        self._channel = channel
+
+    async def append(self, text: str) -> None:
+        pass
+
+    async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
+        return await self._connector.send(self._channel, reply)
+
+    async def cancel(self, reason: str) -> None:
+        await self._connector.send(self._channel, Reply(text=reason))

@@ -1,0 +1,135 @@
+"""The daemon's control socket: one command a connection, JSON lines, on a 0600 Unix socket.
+
+Request: `{"command": "status", "args": ["…"]}`. Answers: `{"progress": {…}}` while a training that
+was asked for with `wait` runs, then one `{"ok": true, "text": "…", "data": {…}}` or
+`{"ok": false, "error": "…", "exit_code": 1}`. Whoever can open the socket is an owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.app import TERMINAL, App
+from goodbot.commands.base import Result
+from goodbot.errors import GoodbotError, UsageError
+from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
+from goodbot.lock import socket_path
+
+logger = logging.getLogger(__name__)
+
+SOCKET = "control.sock"
+_MAX_LINE = 1024 * 1024
+_READ_SECONDS = 10.0
+
+
+def local_channel(account: str = "local") -> ChannelRef:
+    """The terminal's one conversation."""
+    return ChannelRef(connector=TERMINAL, account=account, id="local", kind=ChannelKind.PRIVATE)
+
+
+def local_user() -> UserRef:
+    """The person at the terminal."""
+    return UserRef(connector=TERMINAL, account="local", id=str(os.geteuid()))
+
+
+async def execute(app: App, command: str, args: Sequence[str]) -> Result:
+    """Run one command as the local owner. Raises GoodbotError."""
+    event = CommandEvent(
+        event_id=f"cli-{uuid.uuid4().hex}",
+        order=OrderKey(int(app.clock.now() * 1000)),
+        user=local_user(),
+        channel=local_channel(),
+        name=command,
+        args=" ".join(args),
+    )
+    return await app.commands.execute(event)
+
+
+class ControlSocket:
+    """Serves the command line."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._path: Path = socket_path(app.config.home, SOCKET)
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen. A socket file left by a killed daemon is ours to replace: we hold the lock."""
+        self._path.unlink(missing_ok=True)
+        umask = os.umask(0o177)
+        try:
+            self._server = await asyncio.start_unix_server(self._serve, self._path, limit=_MAX_LINE)
+        finally:
+            os.umask(umask)
+
+    async def stop(self) -> None:
+        """Stop listening; idempotent."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            try:
+                async with asyncio.timeout(_READ_SECONDS):
+                    request = json.loads(await reader.readline())
+                answer = await self._answer(request, writer)
+            except (TimeoutError, ValueError):
+                answer = {"ok": False, "error": "that is no request of this protocol", "exit_code": 2}
+            await _send(writer, answer)
+        writer.close()
+
+    async def _answer(self, request: Any, writer: asyncio.StreamWriter) -> dict[str, Any]:
+        try:
+            command, args = _parse(request)
+            async with _progress(self._app, writer, wanted="wait" in args):
+                result = await execute(self._app, command, args)
+        except GoodbotError as error:
+            return {"ok": False, "error": str(error), "exit_code": error.exit_code}
+        except Exception as error:
+            logger.exception("a command failed")
+            return {"ok": False, "error": f"{type(error).__name__}: {error}", "exit_code": 1}
+        return {"ok": True, "text": result.text, "data": result.data}
+
+
+def _parse(request: Any) -> tuple[str, list[str]]:
+    if isinstance(request, dict):
+        command, args = request.get("command"), request.get("args", [])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if isinstance(command, str) and isinstance(args, list) and all(isinstance(a, str) for a in args):  # pyright: ignore[reportUnknownVariableType]
+            return command, args  # pyright: ignore[reportUnknownVariableType]
+    raise UsageError("a request names a command and its args")
+
+
+@contextlib.asynccontextmanager
+async def _progress(app: App, writer: asyncio.StreamWriter, *, wanted: bool):  # noqa: ANN202
+    """While the body runs, pass on what the trainer says."""
+
+    async def report() -> None:
+        shown: Any = None
+        while True:
+            await app.clock.sleep(0.2)
+            if app.trainer.progress is not None and app.trainer.progress != shown:
+                shown = app.trainer.progress
+                await _send(writer, {"progress": dict(shown)})
+
+    task = asyncio.create_task(report(), name="progress") if wanted else None
+    try:
+        yield
+    finally:
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def _send(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
+    writer.write(json.dumps(line, ensure_ascii=False, default=str).encode() + b"\n")
+    await writer.drain()

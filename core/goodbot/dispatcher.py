@@ -1,0 +1,230 @@
+"""The pipeline: ignore self → dedupe → authorize → capture | rate | command.
+
+`submit` decides and stores; nothing slow happens in it. What an event sets off (an answer, a
+command) runs after the commit, from the inbox, so that a crash in between loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import aiosqlite
+
+from goodbot.authorization import Authorization, Grant, person
+from goodbot.clock import Clock
+from goodbot.events import (
+    ChannelKind,
+    CommandEvent,
+    Event,
+    MessageEvent,
+    Outcome,
+    RatingEvent,
+    RatingKind,
+    Receipt,
+)
+from goodbot.plugins import PluginHost
+from goodbot.store import Store, access, adapters, inbox, ledger, runs
+from goodbot.store.ledger import LabelChange
+
+logger = logging.getLogger(__name__)
+
+_STALE_SECONDS = 600.0
+"""A question that waited longer than this for a restart is not answered any more."""
+
+Work = Callable[[Event], Awaitable[None]]
+
+
+class Dispatcher:
+    """Takes events in; `wire` says what happens to them after the commit."""
+
+    def __init__(
+        self, *, store: Store, authorization: Authorization, plugins: PluginHost, clock: Clock,
+        pool: runs.Pool, min_ratings: int,
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._authorization = authorization
+        self._plugins = plugins
+        self._clock = clock
+        self._pool = pool
+        self._min_ratings = min_ratings
+        self._commands: asyncio.Queue[Event] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def wire(
+        self, *, answer: Work, command: Work, acknowledge: Callable[[Event, Receipt], Awaitable[None]],
+        rated: Callable[[], None], talked: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Say what follows a commit; these parts need the dispatcher themselves."""
+        self._answer = answer
+        self._command = command
+        self.acknowledge = acknowledge
+        self.rated = rated
+        self._talked = talked
+
+    async def submit(self, events: Sequence[Event], connector: str, cursor: str | None = None) -> tuple[Receipt, ...]:
+        """Take events in; returns after one commit of all of them and the cursor.
+
+        Raises StoreError when nothing was stored.
+        """
+
+        async def operation(db: aiosqlite.Connection) -> list[Receipt]:
+            receipts = [await self._take(db, event) for event in events]
+            if cursor is not None:
+                await inbox.set_cursor(db, connector, cursor)
+            return receipts
+
+        receipts = await self._store.write(operation)
+        for event, receipt in zip(events, receipts, strict=True):
+            if not receipt.duplicate:
+                self._follow_up(event, receipt)
+        return tuple(receipts)
+
+    async def _take(self, db: aiosqlite.Connection, event: Event) -> Receipt:
+        """Everything that is decided about one event, inside the transaction."""
+        if event.user.is_bot:
+            return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
+        if isinstance(event, RatingEvent):
+            return await self.rate(db, event)
+        known = await inbox.receipt(db, event)
+        if known is not None:
+            return known
+        if isinstance(event, CommandEvent):
+            receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED)
+        else:
+            receipt = await self._admit(db, event)
+        open_ = receipt.outcome is Outcome.ACCEPTED
+        if open_ or receipt.text:
+            await inbox.insert(db, event, receipt, self._clock.now(), open_=open_)
+        return receipt
+
+    async def _admit(self, db: aiosqlite.Connection, event: Event) -> Receipt:
+        """Whether a message is answered."""
+        if not isinstance(event, MessageEvent) or not event.addressed:
+            return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
+        enabled = await access.channel_enabled(db, event.channel)
+        if self._authorization.may_talk(event.user, event.channel, enabled=enabled):
+            return Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED)
+        text = ""
+        if event.channel.kind is ChannelKind.PRIVATE and await access.tell_once(db, person(event.user)):
+            text = (
+                "This bot answers only the people its owner has named. "
+                f"To be named, give the owner your id: {event.user.id}"
+            )
+        return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
+
+    async def rate(
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str | None = None
+    ) -> Receipt:
+        """Append one rating event and fold it. Part of a transaction of the caller's.
+
+        `turn` is given by a command that has found it already; else the event names it.
+        """
+        known = await ledger.receipt(db, event)
+        if known is not None:
+            return known
+        if not self._authorization.may(event.user, Grant.RATE):
+            return await self._refuse_rating(db, event)
+        turn = turn or await ledger.resolve(db, event)
+        if turn is None and not (event.message_id or event.retracts):
+            return Receipt(
+                event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET,
+                text="That is not one of my answers.",
+            )  # fmt: skip
+        receipt = Receipt(
+            event_id=event.event_id,
+            outcome=Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET,
+            turn=turn or "",
+        )
+        change = await ledger.insert(db, event, turn, person(event.user), receipt, self._clock.now())
+        await self.taint(db, [change] if change else [])
+        if turn is not None:  # the effect can be told only now
+            receipt = replace(receipt, text=await self._rating_text(db, event))
+            await ledger.set_receipt(db, event, receipt)
+        return receipt
+
+    async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
+        """Strangers' reactions vanish; a talker who pressed a button is told once who teaches."""
+        text = ""
+        deliberate = not event.source.startswith("reaction")
+        if deliberate and await access.tell_once(db, "rate " + person(event.user)):
+            text = "Only the people its owner has named teach this bot."
+        return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
+
+    async def _rating_text(self, db: aiosqlite.Connection, event: RatingEvent) -> str:
+        """The visible effect of a rating that has been folded."""
+        word = {RatingKind.RETRACT: "Taken back"}.get(
+            event.kind, "Good" if (event.value or 0) > 0 else "Bad"
+        )
+        standing = await runs.standing(db, self._pool)
+        return f"{word}. {progress(standing.available, self._min_ratings)}"
+
+    async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:
+        """Adapters trained on labels that have changed are marked; the scheduler heals that."""
+        for change in changes:
+            await adapters.taint(db, self._pool.scope, change.turn, "a rating that it was trained on has changed")
+
+    def _follow_up(self, event: Event, receipt: Receipt) -> None:
+        if isinstance(event, RatingEvent):
+            if receipt.outcome is Outcome.ACCEPTED:
+                self.rated()
+                self._spawn(self._plugins.on_rating(event, receipt), "on_rating")
+            self._spawn(self.acknowledge(event, receipt), "acknowledge")
+        elif receipt.outcome is Outcome.ACCEPTED:
+            self._start(event)
+        elif receipt.text:
+            self._spawn(self.acknowledge(event, receipt), "acknowledge")
+
+    def _start(self, event: Event) -> None:
+        if isinstance(event, CommandEvent):
+            self._commands.put_nowait(event)
+        else:
+            self._talked()
+            self._spawn(self._answer(event), "answer")
+
+    def _spawn(self, work: Awaitable[None], name: str) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception:
+                logger.exception("%s failed", name)
+
+        task = asyncio.create_task(guarded(), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def loop(self) -> None:
+        """Run commands one after the other, in the order in which they came."""
+        while True:
+            event = await self._commands.get()
+            try:
+                await self._command(event)
+            except Exception:
+                logger.exception("a command failed")
+            finally:
+                self._commands.task_done()
+
+    async def resume(self) -> None:
+        """At start: go on with what was accepted but not done; what is too old is let go."""
+        for event, received_at in await self._store.read(inbox.unfinished):
+            if self._clock.now() - received_at <= _STALE_SECONDS:
+                self._start(event)
+            else:
+                await self._store.write(lambda db, e=event: inbox.close(db, e))
+
+    async def drain(self, seconds: float) -> None:
+        """At stop: give answers under way a moment, then cancel them; the inbox keeps them."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def progress(available: int, needed: int) -> str:
+    """How far the next training is, in one sentence."""
+    if available < needed:
+        return f"{available} of {needed} until the next training."
+    return f"{available} ratings: the next training can start."

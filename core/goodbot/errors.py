@@ -1,0 +1,128 @@
+"""Every error that goodbot raises on purpose, in one tree.
+
+::
+
+    GoodbotError                 exit 1   something a person should read; str(error) is one sentence
+    ├── UsageError               exit 2   the words on the command line, or in the chat, are off
+    ├── ConfigError              exit 2   a config file or a setting is wrong; carries file and line
+    ├── MissingExtraError        exit 1   an optional package is not installed; says the pip line
+    ├── BusyError                exit 75  another daemon holds this state directory (EX_TEMPFAIL)
+    ├── NewerDataError           exit 78  the data was written by a newer goodbot (EX_CONFIG)
+    ├── StoreError               exit 1   the database cannot be used
+    │   └── StoreFullError       exit 1   no space left: nothing was acknowledged
+    ├── AdapterError             exit 1   an adapter is missing, altered or malformed
+    ├── ServerError              exit 1   the model server failed
+    ├── TrainingError            exit 1   a run failed; its reason says why
+    └── ConnectorError           exit 1   a platform failed
+        ├── RetriableError       exit 1   try again after `retry_after` seconds
+        └── FatalConnectorError  exit 1   a person must act (bad token, missing grant)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class GoodbotError(Exception):
+    """Root of the tree. `str(error)` is a sentence that says what to do next."""
+
+    exit_code = 1
+
+
+class UsageError(GoodbotError):
+    """The words of a command are off."""
+
+    exit_code = 2
+
+
+class ConfigError(GoodbotError):
+    """A setting is wrong. `path` and `line` (1-based) say where, if they are known."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, path: Path | None = None, line: int | None = None) -> None:
+        self.path = path
+        self.line = line
+        where = f"{path}:{line}: " if path and line else f"{path}: " if path else ""
+        super().__init__(where + message)
+
+
+class MissingExtraError(GoodbotError):
+    """A plugin needs packages that are not installed. `extra` names goodbot's extra."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"{what} needs packages that are not installed: pip install 'goodbot[{extra}]'")
+
+
+class BusyError(GoodbotError):
+    """Another process owns the state directory. `pid` is that process, if it could be read."""
+
+    exit_code = 75
+
+    def __init__(self, message: str, *, pid: int | None = None) -> None:
+        self.pid = pid
+        super().__init__(message)
+
+
+class NewerDataError(GoodbotError):
+    """The database is from a newer goodbot than this one."""
+
+    exit_code = 78
+
+
+class StoreError(GoodbotError):
+    """The database cannot be opened, read or written."""
+
+
+class StoreFullError(StoreError):
+    """No space is left where the database lives; what was being written is not acknowledged."""
+
+
+class AdapterError(GoodbotError):
+    """An adapter cannot be trusted or loaded."""
+
+
+class ServerError(GoodbotError):
+    """The model server refused, failed or died."""
+
+
+class TrainingError(GoodbotError):
+    """A training run failed. `kind` is one of nan, oom, killed, data, error."""
+
+    def __init__(self, message: str, *, kind: str = "error") -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class ConnectorError(GoodbotError):
+    """A chat platform failed."""
+
+
+class RetriableError(ConnectorError):
+    """Try again, not before `retry_after` seconds have passed."""
+
+    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class FatalConnectorError(ConnectorError):
+    """Trying again will not help: a person must act."""
+
+
+@contextmanager
+def boundary(logger: logging.Logger, what: str, *args: object) -> Iterator[None]:
+    """Keep one plugin's or one task's failure away from the rest: log it, swallow it.
+
+    `what` and `args` are a lazy log message. Cancellation passes through.
+    """
+    try:
+        yield
+    except GoodbotError as error:
+        logger.error(what + ": %s", *args, error)
+    except Exception:
+        logger.exception(what, *args)

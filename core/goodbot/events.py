@@ -1,0 +1,169 @@
+"""What connectors tell the core, and what the core answers: frozen values, no behaviour.
+
+Identity is always the platform's own stable id within one connector account, never a display name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+Message = dict[str, Any]
+"""One chat message in the OpenAI shape: `{"role": "user", "content": "..."}`."""
+
+
+class OrderKey(NamedTuple):
+    """When the platform says that something happened, comparable within one connector account."""
+
+    time_ms: int
+    """Milliseconds since the epoch, by the platform's clock."""
+    tiebreak: str = ""
+    """The platform's own sequence, zero-padded so that text order is its order."""
+
+
+class ChannelKind(StrEnum):
+    """Who can read a channel."""
+
+    PRIVATE = "private"
+    SHARED = "shared"
+    ENCRYPTED = "encrypted"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UserRef:
+    """A person (or a bot) as one connector account knows them."""
+
+    connector: str
+    account: str
+    id: str
+    is_bot: bool = False
+    name: str = field(default="", compare=False)
+    """For display only; never part of a decision."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChannelRef:
+    """Where a conversation happens; `thread` narrows it to a thread or topic."""
+
+    connector: str
+    account: str
+    id: str
+    kind: ChannelKind
+    thread: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageRef:
+    """One message on the platform. Ids are unique within (connector, account, channel id)."""
+
+    channel: ChannelRef
+    id: str
+
+
+class RatingKind(StrEnum):
+    """What a rating event does to the ledger."""
+
+    RATE = "rate"
+    RETRACT = "retract"
+    COMMENT = "comment"
+    BETTER = "better"
+    OUTCOME = "outcome"
+    JUDGE = "judge"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """Common part of all events. `event_id` is unique within (connector, account) for ever."""
+
+    event_id: str
+    order: OrderKey
+    user: UserRef
+    channel: ChannelRef
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageEvent(Event):
+    """Somebody wrote something. `addressed`: a private chat, a mention or a reply to us."""
+
+    text: str
+    message_id: str
+    addressed: bool
+    reply_to: str = ""
+    attachments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RatingEvent(Event):
+    """Somebody rated one answer, or took that back.
+
+    The answer is named by `message_id` (any of the messages that it was sent as) or by `turn`.
+    A RETRACT names what it takes back: the event (`retracts`), else the `source`; with
+    neither it takes back all that the same person said of the answer until then.
+    """
+
+    kind: RatingKind
+    message_id: str = ""
+    turn: str = ""
+    source: str = ""
+    """What carried the rating: `reaction:👍`, `button`, `command`. One live rating a source."""
+    value: float | None = None
+    """-1 (bad) to +1 (good); only with RATE, OUTCOME and JUDGE."""
+    retracts: str = ""
+    """With RETRACT: the `event_id` of the event that is taken back."""
+    text: str = ""
+    """A comment or a better answer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandEvent(Event):
+    """Somebody typed `/rl NAME ARGS`; `reply_to` is the message it answers, if any.
+
+    `message_id` is the command's own message, where the platform has one.
+    """
+
+    name: str
+    args: str = ""
+    reply_to: str = ""
+    message_id: str = ""
+
+
+class Outcome(StrEnum):
+    """What became of an event."""
+
+    ACCEPTED = "accepted"
+    DENIED = "denied"
+    IGNORED = "ignored"
+    UNKNOWN_TARGET = "unknown_target"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receipt:
+    """The durable answer to one event; a replay of the event gets the same one."""
+
+    event_id: str
+    outcome: Outcome
+    text: str = ""
+    """What to tell that person, privately where the platform can; empty: say nothing."""
+    turn: str = ""
+    duplicate: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Button:
+    """One tap. `action` is what comes back (`good`, `bad`); never trusted, always looked up."""
+
+    action: str
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """What goes out. `turn` is set when it is an answer that may be rated."""
+
+    text: str
+    turn: str = ""
+    reply_to: str = ""
+    buttons: tuple[Button, ...] = ()
+    silent: bool = False

@@ -1,0 +1,96 @@
+"""Every hook that a plugin can implement, one sentence each.
+
+Three families. `register_*` collects, once, at start. `on_*` observes: it may be async, its
+failure is logged and cannot break the host. `veto_*` may only narrow: a returned sentence refuses,
+None has no opinion; a plugin can never grant what the core denies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    import argparse
+
+    from goodbot.backend import BackendSpec
+    from goodbot.connector import ConnectorSpec
+    from goodbot.events import RatingEvent, Receipt
+    from goodbot.models import ModelSpec
+    from goodbot.ratings import RewardPolicy
+    from goodbot.turns import Turn
+
+hookspec = pluggy.HookspecMarker("goodbot")
+hookimpl = pluggy.HookimplMarker("goodbot")
+
+
+@hookspec
+def register_connector() -> ConnectorSpec:  # pyright: ignore[reportReturnType]
+    """Offer a chat platform."""
+
+
+@hookspec
+def register_backend() -> BackendSpec:  # pyright: ignore[reportReturnType]
+    """Offer a way to train and sample models."""
+
+
+@hookspec
+def register_reward_policy() -> RewardPolicy:  # pyright: ignore[reportReturnType]
+    """Offer a function that turns the labels of a turn into its reward."""
+
+
+@hookspec
+def register_model() -> ModelSpec:  # pyright: ignore[reportReturnType]
+    """Offer a model directory that is shipped with the plugin, under a short name."""
+
+
+@hookspec
+def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add commands to the `goodbot` program; a command sets `run` as a default on its parser."""
+
+
+@hookspec
+def on_turn(turn: Turn) -> Awaitable[None] | None:
+    """An answer has been sent and stored."""
+
+
+@hookspec
+def on_rating(event: RatingEvent, receipt: Receipt) -> Awaitable[None] | None:
+    """A rating event has been committed; not called for replays or refusals."""
+
+
+@hookspec
+def on_training_started(run: int, items: int) -> Awaitable[None] | None:
+    """A training run has claimed its ratings and its child process has started."""
+
+
+@hookspec
+def on_training_progress(run: int, progress: Mapping[str, Any]) -> Awaitable[None] | None:
+    """The trainer reports phase, step, loss, acceptance rates and the time left."""
+
+
+@hookspec
+def on_training_finished(run: int, state: str, reason: str) -> Awaitable[None] | None:
+    """A run has ended as `activated`, `refused`, `failed` or `superseded`; `reason` is a sentence."""
+
+
+@hookspec
+def on_adapter_activated(version: int, previous: int) -> Awaitable[None] | None:
+    """Another adapter version answers from now on; 0 is the base model."""
+
+
+@hookspec
+def veto_capture(turn: Turn) -> str | None:
+    """Refuse to learn from a turn; it is answered, but cannot be rated."""
+
+
+@hookspec
+def veto_training(items: int) -> str | None:
+    """Refuse to start a training run now."""
+
+
+@hookspec
+def veto_activation(version: int, metrics: Mapping[str, Any]) -> str | None:
+    """Refuse an adapter that has passed the gate."""

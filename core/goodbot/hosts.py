@@ -1,0 +1,157 @@
+"""The connectors of a running goodbot: what each may ask of the core, and their start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from goodbot.authorization import Authorization
+from goodbot.clock import Clock
+from goodbot.config import Config, Grants
+from goodbot.connector import Capability, Connector, ConnectorSpec
+from goodbot.dispatcher import Dispatcher
+from goodbot.errors import ConfigError, FatalConnectorError, GoodbotError, MissingExtraError, boundary
+from goodbot.events import CommandEvent, Event, RatingEvent, Receipt
+from goodbot.plugins import missing_modules
+from goodbot.secrets import Secrets
+from goodbot.store import Store, inbox, turns
+
+logger = logging.getLogger(__name__)
+
+
+class Host:
+    """One connector's view of the core; see `goodbot.connector.ConnectorHost`."""
+
+    def __init__(
+        self, spec: ConnectorSpec, dispatcher: Dispatcher, store: Store, clock: Clock, state_dir: Path,
+        errors: dict[str, str],
+    ) -> None:  # fmt: skip
+        self.clock = clock
+        self.secrets = Secrets(spec.secrets)
+        self.stopping = asyncio.Event()
+        self.state_dir = state_dir
+        self._name = spec.name
+        self._dispatcher = dispatcher
+        self._store = store
+        self._errors = errors
+        self._tasks: set[asyncio.Task[None]] = set()
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
+        for event in events:
+            if event.user.connector != self._name or event.channel.connector != self._name:
+                raise ValueError(f"{self._name} submitted an event of another connector")
+        return await self._dispatcher.submit(events, self._name, cursor)
+
+    async def cursor(self) -> str | None:
+        return await self._store.read(lambda db: inbox.cursor(db, self._name))
+
+    async def get(self, key: str) -> str | None:
+        return await self._store.read(lambda db: inbox.get_value(db, self._name, key))
+
+    async def set(self, key: str, value: str) -> None:
+        await self._store.write(lambda db: inbox.set_value(db, self._name, key, value))
+
+    def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        async def guarded() -> None:
+            try:
+                await task
+            except FatalConnectorError as error:
+                logger.error("%s stopped: %s", self._name, error)
+                self._errors[self._name] = str(error)
+            except Exception as error:
+                logger.exception("%s: %s failed", self._name, name)
+                self._errors[self._name] = f"{name} failed: {error}"
+
+        spawned = asyncio.create_task(guarded(), name=f"{self._name}: {name}")
+        self._tasks.add(spawned)
+        spawned.add_done_callback(self._tasks.discard)
+        return spawned
+
+    async def close(self) -> None:
+        """Cancel the connector's tasks."""
+        self.stopping.set()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class Connectors:
+    """Builds, starts and stops the connectors, and carries acknowledgements to them."""
+
+    def __init__(self, config: Config, specs: Mapping[str, ConnectorSpec], grants: Mapping[str, Grants]) -> None:
+        self._config = config
+        self._hosts: dict[str, Host] = {}
+        self.running: dict[str, Connector] = {}
+        self.errors: dict[str, str] = {}
+        self.authorization = Authorization({**configured_grants(config, specs), **grants})
+        self._specs = {name: specs[name] for name in {*config.connectors, *grants}}
+
+    def build(self, dispatcher: Dispatcher, store: Store, clock: Clock) -> None:
+        """Import and construct each configured connector. Raises MissingExtraError, ConfigError."""
+        for name, spec in sorted(self._specs.items()):
+            if missing_modules(spec.requires):
+                raise MissingExtraError(f"the {name} connector", spec.extra or name)
+            host = Host(
+                spec, dispatcher, store, clock, self._config.home / "connectors" / name, self.errors
+            )
+            if missing := host.secrets.missing():
+                raise ConfigError(
+                    f"the {name} connector has no token: set the environment variable {missing[0]}"
+                )
+            _, settings = self._config.connector(name, spec.settings)
+            module, _, cls = spec.factory.partition(":")
+            self._hosts[name] = host
+            self.running[name] = getattr(import_module(module), cls)(host, settings)
+
+    async def start(self) -> None:
+        """Start all; one that fails is reported in `errors` and the others run."""
+        for name, connector in self.running.items():
+            try:
+                await connector.start()
+            except GoodbotError as error:
+                logger.error("%s did not start: %s", name, error)
+                self.errors[name] = str(error)
+            except Exception as error:
+                logger.exception("%s did not start", name)
+                self.errors[name] = f"{type(error).__name__}: {error}"
+
+    async def stop(self) -> None:
+        """Stop all, then their tasks."""
+        for name, connector in self.running.items():
+            self._hosts[name].stopping.set()
+            with boundary(logger, "stopping %s", name):
+                await connector.stop()
+            await self._hosts[name].close()
+
+    async def reconcile(self, store: Store, since: float) -> None:
+        """Read the reactions of open turns again, on the platforms that can be asked."""
+        for name, connector in self.running.items():
+            if Capability.RECONCILE not in connector.spec.capabilities or name in self.errors:
+                continue
+            open_turns = await store.read(lambda db, n=name: turns.open_turns(db, n, since))
+            with boundary(logger, "reconciling %s", name):
+                if open_turns and (events := await connector.reconcile(open_turns)):
+                    await self._hosts[name].submit(events)
+
+    async def acknowledge(self, event: Event, receipt: Receipt) -> None:
+        """Let the connector tell that person what became of their rating or command."""
+        connector = self.running.get(event.user.connector)
+        if connector is not None and (receipt.text or isinstance(event, (RatingEvent, CommandEvent))):
+            with boundary(logger, "acknowledging on %s", event.user.connector):
+                await connector.acknowledge(event, receipt)
+
+
+def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dict[str, Grants]:
+    """The grants of every configured connector. Raises ConfigError for one that is not installed."""
+    grants: dict[str, Grants] = {}
+    for name in config.connectors:
+        if name not in specs:
+            known = ", ".join(sorted(specs)) or "none"
+            raise ConfigError(f"no connector is named {name!r}; there are: {known}", path=config.path)
+        grants[name] = config.connector(name, specs[name].settings)[0]
+    return grants

@@ -1,0 +1,111 @@
+"""A training run in a child process: the job goes in on stdin, events come out on stdout.
+
+The child's crash, its running out of memory and its NaN stay its own. The job's texts are never
+written to a file or a command line. See `docs/worker-protocol.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from goodbot.backend import BackendSpec
+from goodbot.errors import TrainingError
+
+logger = logging.getLogger(__name__)
+
+_LINE_LIMIT = 64 * 1024 * 1024
+_TERMINATE_SECONDS = 10.0
+_KEPT_ENVIRONMENT = (
+    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_HUB_CACHE", "OMP_NUM_THREADS",
+    "MLX_DISABLE_COMPILE", "XDG_CACHE_HOME",
+)  # fmt: skip
+
+
+def child_environment() -> dict[str, str]:
+    """What a child gets of our environment: no tokens, and no way to a hub's network."""
+    kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+    return {**kept, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1"}
+
+
+async def train(
+    backend: BackendSpec,
+    job: Mapping[str, Any],
+    on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+) -> Mapping[str, Any]:
+    """Run one job to its end; returns the child's `done` event.
+
+    `on_event` sees every `progress` and `gate` event. Cancelling ends the child (SIGTERM, then
+    SIGKILL). Raises TrainingError with the child's reason, or with how it died.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", backend.worker, "train", backend.factory,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        limit=_LINE_LIMIT, env=child_environment(),
+    )  # fmt: skip
+    stderr: deque[str] = deque(maxlen=20)
+    drain = asyncio.create_task(_drain(process, stderr), name="trainer log")
+    try:
+        last = await _converse(process, job, on_event)
+        code = await process.wait()
+        await drain
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                async with asyncio.timeout(_TERMINATE_SECONDS):
+                    await process.wait()
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        drain.cancel()
+    if last.get("event") == "done" and code == 0:
+        return last
+    if last.get("event") == "failed":
+        raise TrainingError(str(last.get("reason")), kind=str(last.get("kind", "error")))
+    for line in stderr:
+        logger.warning("trainer: %s", line)
+    if code < 0:
+        name = signal.Signals(-code).name
+        hint = " (out of memory?)" if name == "SIGKILL" else ""
+        raise TrainingError(f"the trainer was killed by {name}{hint}", kind="killed")
+    raise TrainingError(f"the trainer ended without a result (exit code {code})")
+
+
+async def _converse(
+    process: asyncio.subprocess.Process,
+    job: Mapping[str, Any],
+    on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+) -> Mapping[str, Any]:
+    assert process.stdin is not None and process.stdout is not None  # noqa: S101  opened as pipes
+    with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells more
+        process.stdin.write(json.dumps(job).encode() + b"\n")
+        await process.stdin.drain()
+        process.stdin.close()
+    last: Mapping[str, Any] = {}
+    while line := await process.stdout.readline():
+        try:
+            last = json.loads(line)
+        except ValueError as error:
+            raise TrainingError("the trainer wrote something that is not its protocol") from error
+        if last.get("event") in ("progress", "gate"):
+            await on_event(last)
+    return last
+
+
+async def _drain(process: asyncio.subprocess.Process, into: deque[str]) -> None:
+    """Keep the pipe empty and the last lines for a post-mortem."""
+    assert process.stderr is not None  # noqa: S101  opened as a pipe
+    with contextlib.suppress(ValueError):
+        while line := await process.stderr.readline():
+            into.append(line.decode("utf-8", "replace").rstrip()[:500])

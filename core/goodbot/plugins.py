@@ -1,0 +1,224 @@
+"""The plugin host: the only module that touches pluggy's hook caller. One a running goodbot."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import inspect
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pluggy
+
+from goodbot import hookspecs
+from goodbot.backend import BackendSpec
+from goodbot.connector import API_VERSION, ConnectorSpec
+from goodbot.errors import ConfigError, MissingExtraError
+from goodbot.events import RatingEvent, Receipt
+from goodbot.models import ModelSpec
+from goodbot.ratings import RewardPolicy
+from goodbot.turns import Turn
+
+logger = logging.getLogger(__name__)
+
+GROUP = "goodbot"
+"""The entry-point group that plugins are found in."""
+
+_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, RewardPolicy, ModelSpec)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginInfo:
+    """One plugin that was found. `state` is `loaded`, `off` (not named in config) or `failed`."""
+
+    name: str
+    distribution: str
+    version: str
+    state: str
+    error: str = ""
+
+
+class PluginHost:
+    """A typed facade over one `pluggy.PluginManager`.
+
+    Plugins of goodbot's own distribution are always loaded; a third party's only when the config
+    names it under `[plugins] enable`, since a plugin is trusted code.
+    """
+
+    def __init__(self) -> None:
+        self._manager = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(hookspecs)
+        self._infos: list[PluginInfo] = []
+
+    def load_entry_points(self, enable: Iterable[str] = ()) -> None:
+        """Load what is installed, one by one; a broken plugin is reported and the rest runs.
+
+        Raises ConfigError when `enable` names a plugin that is not installed.
+        """
+        wanted = set(enable)
+        found: set[str] = set()
+        for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: p.name):
+            dist = point.dist
+            owner, version = (dist.name, dist.version) if dist else ("unknown", "")
+            if point.name in found:
+                self._report(point.name, owner, version, "failed", "another plugin has this name")
+                continue
+            found.add(point.name)
+            if owner != "goodbot" and point.name not in wanted:
+                self._report(point.name, owner, version, "off")
+                continue
+            try:
+                self._register(point.load(), point.name)
+            except Exception as error:
+                logger.exception("plugin %s was not loaded", point.name)
+                self._report(point.name, owner, version, "failed", f"{type(error).__name__}: {error}")
+            else:
+                self._report(point.name, owner, version, "loaded")
+        if missing := sorted(wanted - found):
+            raise ConfigError(f"[plugins] enable names {missing[0]!r}, which is not installed")
+
+    def register(self, plugin: object, name: str) -> None:
+        """Add one plugin object by hand, as tests and programs do that embed goodbot."""
+        self._register(plugin, name)
+        self._report(name, "", "", "loaded")
+
+    def _register(self, plugin: object, name: str) -> None:
+        self._manager.register(plugin, name)
+        try:
+            self._manager.check_pending()
+        except pluggy.PluginValidationError:
+            self._manager.unregister(plugin)
+            raise
+
+    def _report(self, name: str, owner: str, version: str, state: str, error: str = "") -> None:
+        self._infos.append(
+            PluginInfo(name=name, distribution=owner, version=version, state=state, error=error)
+        )
+
+    def infos(self) -> tuple[PluginInfo, ...]:
+        """Every plugin that was found, loaded or not."""
+        return tuple(self._infos)
+
+    def connectors(self) -> dict[str, ConnectorSpec]:
+        """Connectors by name. Raises ConfigError for two of one name or another API version."""
+        specs = self._collect("register_connector", ConnectorSpec)
+        for spec in specs.values():
+            if spec.api_version != API_VERSION:
+                raise ConfigError(
+                    f"connector {spec.name!r} is written for plugin API {spec.api_version}, "
+                    f"this goodbot has {API_VERSION}: install a matching version of it"
+                )
+        return specs
+
+    def backends(self) -> dict[str, BackendSpec]:
+        """Backends by name."""
+        return self._collect("register_backend", BackendSpec)
+
+    def reward_policies(self) -> dict[str, RewardPolicy]:
+        """Reward policies by name."""
+        return self._collect("register_reward_policy", RewardPolicy)
+
+    def models(self) -> dict[str, ModelSpec]:
+        """Models that plugins ship, by name."""
+        return self._collect("register_model", ModelSpec)
+
+    def add_commands(self, subparsers: argparse._SubParsersAction[Any]) -> None:
+        """Let plugins add their commands to the program."""
+        self._manager.hook.register_commands(subparsers=subparsers)
+
+    def _collect(self, hook: str, kind: type[_Spec]) -> dict[str, _Spec]:
+        specs: dict[str, _Spec] = {}
+        for result in getattr(self._manager.hook, hook)():
+            for spec in result if isinstance(result, (list, tuple)) else (result,):
+                if not isinstance(spec, kind):
+                    raise ConfigError(f"a plugin's {hook} returned {type(spec).__name__}, not {kind.__name__}")
+                if spec.name in specs:
+                    raise ConfigError(f"two plugins register a {kind.__name__} named {spec.name!r}")
+                specs[spec.name] = spec
+        return specs
+
+    async def on_turn(self, turn: Turn) -> None:
+        """See `hookspecs.on_turn`."""
+        await self._observe("on_turn", turn=turn)
+
+    async def on_rating(self, event: RatingEvent, receipt: Receipt) -> None:
+        """See `hookspecs.on_rating`."""
+        await self._observe("on_rating", event=event, receipt=receipt)
+
+    async def on_training_started(self, run: int, items: int) -> None:
+        """See `hookspecs.on_training_started`."""
+        await self._observe("on_training_started", run=run, items=items)
+
+    async def on_training_progress(self, run: int, progress: Mapping[str, Any]) -> None:
+        """See `hookspecs.on_training_progress`."""
+        await self._observe("on_training_progress", run=run, progress=progress)
+
+    async def on_training_finished(self, run: int, state: str, reason: str) -> None:
+        """See `hookspecs.on_training_finished`."""
+        await self._observe("on_training_finished", run=run, state=state, reason=reason)
+
+    async def on_adapter_activated(self, version: int, previous: int) -> None:
+        """See `hookspecs.on_adapter_activated`."""
+        await self._observe("on_adapter_activated", version=version, previous=previous)
+
+    async def _observe(self, hook: str, **arguments: object) -> None:
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            accepted = {name: arguments[name] for name in implementation.argnames}
+            try:
+                result = implementation.function(**accepted)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception:
+                logger.exception("plugin %s failed in %s", implementation.plugin_name, hook)
+
+    def veto_capture(self, turn: Turn) -> str | None:
+        """The first objection to learning from a turn, or None."""
+        return self._veto("veto_capture", turn=turn)
+
+    def veto_training(self, items: int) -> str | None:
+        """The first objection to a training run, or None."""
+        return self._veto("veto_training", items=items)
+
+    def veto_activation(self, version: int, metrics: Mapping[str, Any]) -> str | None:
+        """The first objection to an adapter, or None."""
+        return self._veto("veto_activation", version=version, metrics=metrics)
+
+    def _veto(self, hook: str, **arguments: object) -> str | None:
+        """A veto that fails counts as a refusal: a broken guard must not open the gate."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            accepted = {name: arguments[name] for name in implementation.argnames}
+            try:
+                result = implementation.function(**accepted)
+            except Exception:
+                logger.exception("plugin %s failed in %s", implementation.plugin_name, hook)
+                return f"the plugin {implementation.plugin_name} failed while it was asked"
+            if result:
+                return str(result)
+        return None
+
+
+def missing_modules(requires: Iterable[str]) -> tuple[str, ...]:
+    """Those of `requires` that cannot be imported, found without importing them."""
+    return tuple(name for name in requires if importlib.util.find_spec(name.split(".")[0]) is None)
+
+
+def choose_backend(backends: Mapping[str, BackendSpec], wanted: str) -> BackendSpec:
+    """The configured backend, or with `auto` the installed one of the highest priority.
+
+    Raises ConfigError for an unknown name and MissingExtraError when it is not installed.
+    """
+    if wanted != "auto":
+        if wanted not in backends:
+            known = ", ".join(sorted(backends)) or "none"
+            raise ConfigError(f"no training backend is named {wanted!r}; there are: {known}")
+        spec = backends[wanted]
+        if missing_modules(spec.requires):
+            raise MissingExtraError(f"the {wanted} backend", spec.extra)
+        return spec
+    installed = [spec for spec in backends.values() if not missing_modules(spec.requires)]
+    if not installed:
+        raise MissingExtraError("answering and training", "mlx")
+    return max(installed, key=lambda spec: spec.priority)

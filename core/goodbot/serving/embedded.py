@@ -1,0 +1,186 @@
+"""The embedded server: one sampler child that holds the model; adapters are swapped in place.
+
+The child speaks the `serve` half of `docs/worker-protocol.md` on its stdin and stdout. If it dies,
+the request in flight fails and the next `start` brings it back with the base model; the
+reconciler then loads what should be active.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from goodbot.backend import BackendSpec
+from goodbot.errors import AdapterError, ServerError
+from goodbot.server import BASE, Generated, GenerateRequest, Server
+
+logger = logging.getLogger(__name__)
+
+_LINE_LIMIT = 64 * 1024 * 1024
+_STOP_SECONDS = 5.0
+_START_SECONDS = 600.0
+
+
+class EmbeddedServer(Server):
+    """A child process that samples with one backend."""
+
+    def __init__(self, backend: BackendSpec, model: Path, *, environ: dict[str, str] | None = None) -> None:
+        self._backend = backend
+        self._model = model
+        self._environ = environ
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._answers: dict[str, asyncio.Queue[dict[str, Any]]] = {}
+        self._ids = itertools.count(1)
+        self._loaded: set[int] = set()
+
+    async def start(self) -> None:
+        await self.stop()
+        self._process = process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", self._backend.worker, "serve", self._backend.factory,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            limit=_LINE_LIMIT, env=self._environ,
+        )  # fmt: skip
+        self._answers = {}
+        self._loaded = set()
+        first: dict[str, Any] = {}
+        try:
+            await self._send({"protocol": 1, "model": str(self._model), "seed": 0})
+            async with asyncio.timeout(_START_SECONDS):
+                first = await _next_line(process) or {"reason": "the sampler process ended at once"}
+        except (TimeoutError, OSError) as error:
+            first = {"reason": f"the sampler process did not come up ({error})"}
+        finally:
+            if first.get("event") != "ready":
+                await self.stop()
+        if first.get("event") != "ready":
+            raise ServerError(str(first.get("reason", "the sampler process is not ready")))
+        self._reader = asyncio.create_task(self._read(process), name="sampler answers")
+
+    async def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            assert process.stdin is not None  # noqa: S101  opened as a pipe
+            process.stdin.close()
+            try:
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await process.wait()
+            except TimeoutError:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if self._reader is not None:
+            await asyncio.gather(self._reader, return_exceptions=True)
+            self._reader = None
+
+    def healthy(self) -> bool:
+        return self._process is not None and self._process.returncode is None and self._reader is not None
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[str | Generated, None]:
+        async with self._request(
+            "generate", messages=list(request.messages), max_tokens=request.max_tokens,
+            temperature=request.temperature, seed=request.seed, version=request.version,
+        ) as (id_, answers):  # fmt: skip
+            try:
+                while True:
+                    answer = await answers.get()
+                    if answer["event"] == "text":
+                        yield str(answer["text"])
+                        continue
+                    _raise_if_error(answer)
+                    yield Generated(
+                        text=str(answer["text"]),
+                        version=int(answer["version"]),
+                        finish=str(answer["finish"]),
+                        prompt_tokens=tuple(answer.get("prompt_tokens") or ()),
+                        tokens=tuple(answer.get("tokens") or ()),
+                        logprobs=tuple(answer.get("logprobs") or ()),
+                    )
+                    return
+            except (GeneratorExit, asyncio.CancelledError):
+                with contextlib.suppress(ServerError):
+                    await self._send({"id": next(self._ids), "op": "cancel", "target": id_})
+                raise
+
+    async def load(self, version: int, directory: Path) -> None:
+        if version != BASE and version not in self._loaded:
+            await self._call("load", version=version, path=str(directory))
+            self._loaded.add(version)
+
+    async def activate(self, version: int) -> None:
+        await self._call("activate", version=version)
+
+    async def unload(self, version: int) -> None:
+        if version in self._loaded:
+            await self._call("unload", version=version)
+            self._loaded.discard(version)
+
+    async def served(self) -> int:
+        return int((await self._call("served"))["version"])
+
+    async def _call(self, op: str, **fields: Any) -> dict[str, Any]:
+        async with self._request(op, **fields) as (_, answers):
+            answer = await answers.get()
+        _raise_if_error(answer)
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def _request(
+        self, op: str, **fields: Any
+    ) -> AsyncIterator[tuple[str, asyncio.Queue[dict[str, Any]]]]:
+        if not self.healthy():
+            raise ServerError("the model is not running")
+        id_ = str(next(self._ids))
+        answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._answers[id_] = answers
+        try:
+            await self._send({"id": id_, "op": op, **fields})
+            yield id_, answers
+        finally:
+            self._answers.pop(id_, None)
+
+    async def _send(self, line: dict[str, Any]) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            raise ServerError("the model is not running")
+        try:
+            process.stdin.write(json.dumps(line).encode() + b"\n")
+            await process.stdin.drain()
+        except (ConnectionError, RuntimeError) as error:
+            raise ServerError("the sampler process has ended") from error
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        """Hand each answer to whoever asked; at the end, tell all that are still waiting."""
+        try:
+            while (answer := await _next_line(process)) is not None:
+                queue = self._answers.get(str(answer.get("id")))
+                if queue is not None:
+                    queue.put_nowait(answer)
+        except ValueError:
+            logger.error("the sampler process wrote something that is not its protocol")
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        code = await process.wait()
+        for queue in self._answers.values():
+            queue.put_nowait(
+                {"event": "error", "reason": f"the sampler process ended (exit code {code})"}
+            )
+
+
+async def _next_line(process: asyncio.subprocess.Process) -> dict[str, Any] | None:
+    assert process.stdout is not None  # noqa: S101  opened as a pipe
+    line = await process.stdout.readline()
+    return json.loads(line) if line else None
+
+
+def _raise_if_error(answer: dict[str, Any]) -> None:
+    if answer["event"] == "error":
+        reason = str(answer.get("reason", "the model server failed"))
+        raise AdapterError(reason) if answer.get("kind") == "adapter" else ServerError(reason)

@@ -1,0 +1,79 @@
+"""How values lie in the database: JSON for events and receipts, packed arrays for tokens."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from goodbot.events import (
+    ChannelKind,
+    ChannelRef,
+    CommandEvent,
+    Event,
+    MessageEvent,
+    OrderKey,
+    Outcome,
+    Receipt,
+    UserRef,
+)
+
+_OPEN_EVENTS: dict[str, type[Event]] = {"message": MessageEvent, "command": CommandEvent}
+
+
+def dump_json(value: Any) -> str:
+    """Compact, stable JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def dump_receipt(receipt: Receipt) -> str:
+    """A receipt as JSON, without its event id and without `duplicate`."""
+    return dump_json({"e": receipt.event_id, "o": receipt.outcome, "x": receipt.text, "t": receipt.turn})
+
+
+def load_receipt(text: str) -> Receipt:
+    """A stored receipt; whoever gets it back is a replay, so it is marked `duplicate`."""
+    raw = json.loads(text)
+    return Receipt(
+        event_id=raw["e"], outcome=Outcome(raw["o"]), text=raw["x"], turn=raw["t"], duplicate=True
+    )
+
+
+def dump_event(event: Event) -> str:
+    """A message or command event as JSON."""
+    kind = next(name for name, cls in _OPEN_EVENTS.items() if isinstance(event, cls))
+    return dump_json({"kind": kind, **dataclasses.asdict(event)})
+
+
+def load_event(text: str) -> Event:
+    """The event that `dump_event` wrote."""
+    raw = json.loads(text)
+    cls = _OPEN_EVENTS[raw.pop("kind")]
+    raw["order"] = OrderKey(*raw["order"])
+    raw["user"] = UserRef(**raw["user"])
+    raw["channel"] = ChannelRef(**{**raw["channel"], "kind": ChannelKind(raw["channel"]["kind"])})
+    if "attachments" in raw:
+        raw["attachments"] = tuple(raw["attachments"])
+    return cls(**raw)
+
+
+def pack_ints(values: Sequence[int]) -> bytes:
+    """Token ids as 32-bit integers."""
+    return array("i", values).tobytes()
+
+
+def pack_floats(values: Sequence[float]) -> bytes:
+    """Log-probabilities as 32-bit floats, which is what the sampler computed."""
+    return array("f", values).tobytes()
+
+
+def unpack_ints(data: bytes) -> tuple[int, ...]:
+    """The token ids that `pack_ints` wrote."""
+    return tuple(array("i", data))
+
+
+def unpack_floats(data: bytes) -> tuple[float, ...]:
+    """The log-probabilities that `pack_floats` wrote."""
+    return tuple(array("f", data))

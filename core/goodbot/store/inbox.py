@@ -1,0 +1,72 @@
+"""Messages and commands under way, and what connectors asked us to keep."""
+
+from __future__ import annotations
+
+import aiosqlite
+
+from goodbot.events import Event, Receipt
+from goodbot.store import codec
+
+
+async def receipt(db: aiosqlite.Connection, event: Event) -> Receipt | None:
+    """The receipt that this message or command got when it first came."""
+    async with db.execute(
+        "SELECT receipt FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)", _key(event)
+    ) as rows:
+        row = await rows.fetchone()
+    return codec.load_receipt(row[0]) if row else None
+
+
+async def insert(db: aiosqlite.Connection, event: Event, answer: Receipt, now: float, *, open_: bool) -> None:
+    """Remember an event; with `open_` its payload too, until `close` says that it is done."""
+    await db.execute(
+        "INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?)",
+        (*_key(event), codec.dump_event(event) if open_ else "", codec.dump_receipt(answer), now),
+    )
+
+
+async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None = None) -> None:
+    """The event is done: forget its words, keep its id; `answer` replaces the receipt."""
+    await db.execute(
+        "UPDATE inbox SET payload = '', receipt = coalesce(?, receipt)"
+        " WHERE (connector, account, event_id) = (?, ?, ?)",
+        (codec.dump_receipt(answer) if answer else None, *_key(event)),
+    )
+
+
+async def unfinished(db: aiosqlite.Connection) -> list[tuple[Event, float]]:
+    """`(event, received at)` of all that was accepted but not done when the process ended."""
+    async with db.execute(
+        "SELECT payload, received_at FROM inbox WHERE payload <> '' ORDER BY received_at, event_id"
+    ) as rows:
+        return [(codec.load_event(payload), at) async for payload, at in rows]
+
+
+async def cursor(db: aiosqlite.Connection, connector: str) -> str | None:
+    """The connector's last committed cursor."""
+    async with db.execute("SELECT cursor FROM cursors WHERE connector = ?", (connector,)) as rows:
+        row = await rows.fetchone()
+    return row[0] if row else None
+
+
+async def set_cursor(db: aiosqlite.Connection, connector: str, value: str) -> None:
+    """Move the cursor, in the transaction of the events that it stands for."""
+    await db.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?)", (connector, value))
+
+
+async def get_value(db: aiosqlite.Connection, connector: str, key: str) -> str | None:
+    """A connector's own small value."""
+    async with db.execute(
+        "SELECT value FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key)
+    ) as rows:
+        row = await rows.fetchone()
+    return row[0] if row else None
+
+
+async def set_value(db: aiosqlite.Connection, connector: str, key: str, value: str) -> None:
+    """Keep a connector's own small value."""
+    await db.execute("INSERT OR REPLACE INTO connector_values VALUES (?, ?, ?)", (connector, key, value))
+
+
+def _key(event: Event) -> tuple[str, str, str]:
+    return (event.user.connector, event.user.account, event.event_id)

@@ -1,0 +1,164 @@
+"""Turns: insert, look up, history of a place, expiry."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.connector import OpenTurn
+from goodbot.events import ChannelKind, ChannelRef, MessageRef, UserRef
+from goodbot.store import codec
+from goodbot.turns import Turn
+
+_COLUMNS = (
+    "id, connector, account, channel, channel_kind, thread, talker, messages, response, prompt_tokens,"
+    " tokens, logprobs, temperature, model, version, scope, kind, origin, created_at"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RatedTurn:
+    """One line of the history: a turn and what one rater thinks of it."""
+
+    turn: str
+    prompt: str
+    response: str
+    version: int
+    value: float | None
+    created_at: float
+
+
+async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> None:
+    """Store an answer; `trainable` False keeps it as context only."""
+    await db.execute(
+        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 20)})",  # noqa: S608
+        (
+            turn.id, turn.channel.connector, turn.channel.account, turn.channel.id,
+            turn.channel.kind, turn.channel.thread, turn.talker.id,
+            codec.dump_json(list(turn.messages)), turn.response, codec.pack_ints(turn.prompt_tokens),
+            codec.pack_ints(turn.tokens), codec.pack_floats(turn.logprobs), turn.temperature,
+            turn.model, turn.version, turn.scope, turn.kind, turn.origin, turn.created_at, trainable,
+        ),
+    )  # fmt: skip
+
+
+def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
+    """The turn in a row of `COLUMNS`."""
+    (id_, connector, account, channel, kind, thread, talker, messages, response, prompt_tokens, tokens,
+     logprobs, temperature, model, version, scope, turn_kind, origin, created_at) = row  # fmt: skip
+    return Turn(
+        id=str(id_),
+        channel=ChannelRef(
+            connector=str(connector), account=str(account), id=str(channel),
+            kind=ChannelKind(str(kind)), thread=str(thread),
+        ),
+        talker=UserRef(connector=str(connector), account=str(account), id=str(talker)),
+        messages=json.loads(str(messages)),
+        response=str(response),
+        prompt_tokens=codec.unpack_ints(prompt_tokens),  # pyright: ignore[reportArgumentType]
+        tokens=codec.unpack_ints(tokens),  # pyright: ignore[reportArgumentType]
+        logprobs=codec.unpack_floats(logprobs),  # pyright: ignore[reportArgumentType]
+        temperature=float(temperature),  # pyright: ignore[reportArgumentType]
+        model=str(model),
+        version=int(version),  # pyright: ignore[reportArgumentType]
+        scope=str(scope),
+        kind=str(turn_kind),
+        origin=str(origin),
+        created_at=float(created_at),  # pyright: ignore[reportArgumentType]
+    )  # fmt: skip
+
+
+async def get(db: aiosqlite.Connection, turn: str) -> Turn | None:
+    """One turn by its id."""
+    async with db.execute(f"SELECT {_COLUMNS} FROM turns WHERE id = ?", (turn,)) as rows:  # noqa: S608
+        row = await rows.fetchone()
+    return from_row(row) if row else None
+
+
+async def by_message(db: aiosqlite.Connection, channel: ChannelRef, message: str) -> str | None:
+    """The turn that a message of ours carries."""
+    async with db.execute(
+        "SELECT turn FROM messages WHERE (connector, account, channel, message) = (?, ?, ?, ?)",
+        (channel.connector, channel.account, channel.id, message),
+    ) as rows:
+        row = await rows.fetchone()
+    return row[0] if row else None
+
+
+async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str = "") -> str | None:
+    """The newest turn of a place; with `rated_by` the one that this rater rated last."""
+    place = (channel.connector, channel.account, channel.id, channel.thread)
+    if rated_by:
+        query, values = (
+            "SELECT id FROM turns JOIN labels ON labels.turn = id"
+            " WHERE (connector, account, channel, thread) = (?, ?, ?, ?) AND rater = ?"
+            " ORDER BY event_seq DESC LIMIT 1",
+            (*place, rated_by),
+        )
+    else:
+        query, values = (
+            "SELECT id FROM turns WHERE (connector, account, channel, thread) = (?, ?, ?, ?)"
+            " ORDER BY seq DESC LIMIT 1",
+            place,
+        )
+    async with db.execute(query, values) as rows:
+        row = await rows.fetchone()
+    return row[0] if row else None
+
+
+async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[tuple[str, str]]:
+    """The last `limit` exchanges of a place, oldest first: `(question, answer)`."""
+    async with db.execute(
+        "SELECT json_extract(messages, '$[#-1].content'), response FROM turns"
+        " WHERE (connector, account, channel, thread) = (?, ?, ?, ?) AND response <> ''"
+        " ORDER BY seq DESC LIMIT ?",
+        (channel.connector, channel.account, channel.id, channel.thread, limit),
+    ) as rows:
+        found = [(row[0], row[1]) async for row in rows]
+    return found[::-1]
+
+
+async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> list[RatedTurn]:
+    """The newest turns with the mean of their labels, newest first."""
+    async with db.execute(
+        "SELECT id, json_extract(messages, '$[#-1].content'), response, version, avg(value), created_at"
+        " FROM turns LEFT JOIN labels ON labels.turn = id WHERE ? IN ('', connector)"
+        " GROUP BY id ORDER BY seq DESC LIMIT ?",
+        (connector, limit),
+    ) as rows:
+        return [
+            RatedTurn(
+                turn=row[0], prompt=row[1], response=row[2], version=row[3], value=row[4],
+                created_at=row[5],
+            )
+            async for row in rows
+        ]  # fmt: skip
+
+
+async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> list[OpenTurn]:
+    """The answers on one connector that were sent after `since`, with their messages."""
+    found: dict[str, list[MessageRef]] = {}
+    async with db.execute(
+        "SELECT t.id, t.account, t.channel, t.channel_kind, t.thread, m.message FROM turns t"
+        " JOIN messages m ON m.turn = t.id WHERE t.connector = ? AND t.created_at > ? ORDER BY t.seq",
+        (connector, since),
+    ) as rows:
+        async for turn, account, channel, kind, thread, message in rows:
+            place = ChannelRef(
+                connector=connector, account=account, id=channel, kind=ChannelKind(kind), thread=thread
+            )
+            found.setdefault(turn, []).append(MessageRef(channel=place, id=message))
+    return [OpenTurn(turn=turn, messages=tuple(refs)) for turn, refs in found.items()]
+
+
+async def expire(db: aiosqlite.Connection, before: float) -> int:
+    """Delete unrated turns older than `before`; returns how many."""
+    async with db.execute(
+        "DELETE FROM turns WHERE created_at < ?"
+        " AND NOT EXISTS (SELECT 1 FROM events WHERE events.turn = turns.id)"
+        " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
+        (before,),
+    ) as rows:
+        return rows.rowcount

@@ -1,0 +1,127 @@
+"""What every connector must do. Subclass `ConnectorContract` and give it two fixtures.
+
+::
+
+    from goodbot.testing.connector import ConnectorContract
+
+    class TestMyConnector(ConnectorContract):
+        @pytest.fixture
+        def plugin(self):
+            return "my_package.my_connector"  # the module that pluggy gets
+
+        @pytest.fixture
+        async def platform(self):
+            ...  # a PlatformDriver; `yield` it
+
+The tests need pytest-asyncio (`asyncio_mode = "auto"`). A test of a capability that the spec does
+not declare is skipped, and the skip says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from traceback import format_exception
+
+import pytest
+
+from goodbot.connector import API_VERSION, Connector, ConnectorSpec
+from goodbot.errors import FatalConnectorError
+from goodbot.events import MessageEvent
+from goodbot.testing.connector_base import QUIET, build
+from goodbot.testing.connector_events import EventsContract
+from goodbot.testing.connector_ratings import RatingsContract
+from goodbot.testing.connector_replies import RepliesContract
+from goodbot.testing.host import RecordingHost
+from goodbot.testing.platform import PlatformDriver
+
+
+class ConnectorContract(EventsContract, RatingsContract, RepliesContract):
+    """The whole suite: the package and its life here, the rest in the parts."""
+
+    def test_the_plugin_module_imports_no_sdk(self, plugin: str, spec: ConnectorSpec) -> None:
+        code = (
+            f"import sys, {plugin}; "
+            f"print(*[name for name in {spec.requires!r} if name in sys.modules])"
+        )
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == "", "a missing extra would be a traceback, not a sentence"
+
+    def test_the_spec_is_sane(self, spec: ConnectorSpec) -> None:
+        assert spec.name.isidentifier()
+        assert spec.name.islower()
+        assert spec.api_version == API_VERSION
+        assert spec.message_limit >= 200
+        assert dataclasses.is_dataclass(spec.settings)
+        settings = spec.settings()  # all settings have defaults
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(settings, dataclasses.fields(settings)[0].name, None)
+        module, _, name = spec.factory.partition(":")
+        factory = getattr(importlib.import_module(module), name)
+        assert issubclass(factory, Connector)
+        assert factory.spec == spec
+
+    async def test_start_and_stop_are_idempotent(
+        self, connector: Connector, host: RecordingHost, platform: PlatformDriver
+    ) -> None:
+        account = connector.account
+        assert account
+        await connector.start()
+        await platform.say("once")
+        await host.received(MessageEvent)
+        await connector.stop()
+        await connector.stop()
+        await platform.say("too late")
+        await asyncio.sleep(QUIET)
+        assert [event.text for event in await host.received(MessageEvent)] == ["once"]
+        assert host.failures == []
+
+    async def test_a_missing_secret_is_named(
+        self, spec: ConnectorSpec, platform: PlatformDriver, tmp_path: Path
+    ) -> None:
+        if not spec.secrets:
+            pytest.skip(f"{spec.name} needs no secret")
+        connector = build(spec, RecordingHost(spec, state_dir=tmp_path), platform)
+        with pytest.raises(FatalConnectorError, match="|".join(spec.secrets)):
+            await connector.start()
+        await connector.stop()
+
+    async def test_a_wrong_secret_is_named_and_not_shown(
+        self,
+        spec: ConnectorSpec,
+        platform: PlatformDriver,
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        if not spec.secrets:
+            pytest.skip(f"{spec.name} needs no secret")
+        caplog.set_level(0)
+        host = RecordingHost(spec, state_dir=tmp_path, environ=platform.wrong_environ)
+        connector = build(spec, host, platform)
+        with pytest.raises(FatalConnectorError, match="|".join(spec.secrets)) as caught:
+            await connector.start()
+        await connector.stop()
+        shown = caplog.text + "".join(format_exception(caught.value))
+        assert not any(secret in shown for secret in platform.wrong_environ.values())
+
+    async def test_no_secret_is_logged(
+        self,
+        spec: ConnectorSpec,
+        host: RecordingHost,
+        platform: PlatformDriver,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        caplog.set_level(0)
+        connector = build(spec, host, platform)
+        await connector.start()
+        await platform.say("hello")
+        await host.received(MessageEvent)
+        await connector.stop()
+        assert not any(secret in caplog.text for secret in platform.environ.values())

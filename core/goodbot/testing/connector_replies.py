@@ -1,0 +1,137 @@
+"""Answers on their way out."""
+
+from __future__ import annotations
+
+from goodbot.connector import Capability, Connector, ConnectorSpec
+from goodbot.events import ChannelKind, MessageEvent, Reply
+from goodbot.testing.connector_base import BAD, GOOD, ConnectorFixtures, eventually, words
+from goodbot.testing.host import RecordingHost
+from goodbot.testing.platform import PlatformDriver
+from goodbot.text import units
+
+TURN = "5f1e0c7a9b3d2468"
+LOREM = "All work and no play makes a dull bot. 🙂 "
+
+
+class RepliesContract(ConnectorFixtures):
+    """send, edit, stream."""
+
+    async def test_send_tells_which_messages_it_became(
+        self, connector: Connector, host: RecordingHost, platform: PlatformDriver
+    ) -> None:
+        asked = await self.asked(host, platform)
+        first = await connector.send(asked.channel, Reply(text="One.", reply_to=asked.message_id))
+        second = await connector.send(asked.channel, Reply(text="Two."))
+        posts = await platform.posts()
+        assert [post.text for post in posts] == ["One.", "Two."]
+        assert [post.id for post in posts] == [ref.id for ref in (*first, *second)]
+        assert {ref.channel for ref in (*first, *second)} == {asked.channel}
+
+    async def test_it_answers_where_it_was_asked(
+        self, connector: Connector, host: RecordingHost, platform: PlatformDriver
+    ) -> None:
+        self.need_room(platform, ChannelKind.SHARED)
+        await platform.say("hello", room=ChannelKind.SHARED, mention=True)
+        [asked] = await host.received(MessageEvent)
+        await connector.send(asked.channel, Reply(text="Hi!", reply_to=asked.message_id))
+        assert [post.text for post in await platform.posts(ChannelKind.SHARED)] == ["Hi!"]
+        assert await platform.posts(ChannelKind.PRIVATE) == []
+
+    async def test_the_longest_message_fits(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        asked = await self.asked(host, platform)
+        text = "🙂" * (spec.message_limit // 2)
+        assert units(text) <= spec.message_limit
+        [ref] = await connector.send(asked.channel, Reply(text=text))
+        assert [(post.id, post.text) for post in await platform.posts()] == [(ref.id, text)]
+
+    async def test_nobody_is_mentioned(
+        self, connector: Connector, host: RecordingHost, platform: PlatformDriver
+    ) -> None:
+        asked = await self.asked(host, platform)
+        await connector.send(asked.channel, Reply(text="ask @everyone, @channel and @bob"))
+        [post] = await platform.posts()
+        assert words("ask @everyone, @channel and @bob") == words(post.text)
+        assert not {"@everyone", "@channel", "@bob"} & set(post.text.replace(",", "").split())
+
+    async def test_edit_replaces_the_text(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        self.need(spec, Capability.EDITS)
+        asked = await self.asked(host, platform)
+        [ref] = await connector.send(asked.channel, Reply(text="Draft."))
+        await connector.edit(ref, Reply(text="Final."))
+        await connector.edit(ref, Reply(text="Final."))
+        assert [(post.id, post.text) for post in await platform.posts()] == [(ref.id, "Final.")]
+
+    async def test_a_stream_ends_with_the_whole_answer(
+        self, connector: Connector, host: RecordingHost, platform: PlatformDriver
+    ) -> None:
+        asked = await self.asked(host, platform)
+        stream = connector.stream(asked.channel, asked.message_id)
+        for piece in ("The ans", "wer is", " 4."):
+            await stream.append(piece)
+        reply = Reply(text="The answer is 4.", turn=TURN, buttons=(GOOD, BAD))
+        refs = await stream.finish(reply)
+        [post] = await platform.posts()
+        assert (post.id, post.text) == (refs[0].id, "The answer is 4.")
+        if Capability.BUTTONS in connector.spec.capabilities:
+            assert post.buttons == ("good", "bad")
+
+    async def test_a_stream_shows_the_beginning_early(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        self.need(spec, Capability.STREAMING)
+        asked = await self.asked(host, platform)
+        stream = connector.stream(asked.channel, asked.message_id)
+        await stream.append("It begins")
+        [post] = await eventually(platform.posts)
+        assert post.text.startswith("It begins")
+        assert post.buttons == (), "an answer is rated when it is whole"
+        [ref] = await stream.finish(Reply(text="It begins and ends."))
+        assert [(p.id, p.text) for p in await platform.posts()] == [(ref.id, "It begins and ends.")]
+
+    async def test_a_long_streamed_answer_becomes_several_messages(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        asked = await self.asked(host, platform)
+        text = (LOREM * (spec.message_limit // len(LOREM) * 5 // 2)).strip()
+        stream = connector.stream(asked.channel, asked.message_id)
+        await stream.append(text[:100])
+        await stream.append(text[100:])
+        refs = await stream.finish(Reply(text=text, turn=TURN, buttons=(GOOD, BAD)))
+        posts = await platform.posts()
+        assert len(refs) > 2
+        assert [post.id for post in posts] == [ref.id for ref in refs]
+        assert words("".join(post.text for post in posts)) == words(text)
+        assert all(units(post.text) <= spec.message_limit for post in posts)
+        if Capability.BUTTONS in spec.capabilities:
+            assert [bool(post.buttons) for post in posts] == [False] * (len(posts) - 1) + [True]
+
+    async def test_a_cancelled_stream_says_why(
+        self, connector: Connector, host: RecordingHost, platform: PlatformDriver
+    ) -> None:
+        asked = await self.asked(host, platform)
+        stream = connector.stream(asked.channel, asked.message_id)
+        await stream.append("I was about to")
+        await stream.cancel("My model is not running.")
+        posts = await platform.posts()
+        assert "My model is not running." in posts[-1].text
+        assert all(post.buttons == () for post in posts)

@@ -1,0 +1,182 @@
+"""A host in memory: what a connector asks of the core, recorded, with failures on demand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from goodbot.clock import Clock, SystemClock
+from goodbot.connector import ConnectorSpec
+from goodbot.errors import StoreError
+from goodbot.events import Event, Outcome, Receipt
+from goodbot.secrets import Secrets
+
+E = TypeVar("E", bound=Event)
+
+
+class VirtualClock:
+    """Time that passes only in `sleep`, and then at once. `slept` lists what was asked for."""
+
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self.slept: list[float] = []
+        self._now = now
+
+    def now(self) -> float:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self._now += seconds
+        await asyncio.sleep(0)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now += seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """What one `submit` stored."""
+
+    events: tuple[Event, ...]
+    cursor: str | None
+
+
+class RecordingHost:
+    """`ConnectorHost` without a core behind it.
+
+    `attempts` has the events of every `submit`, stored or not; `commits` only the stored ones;
+    `events` each stored event once, as the ledger would. What a host keeps durably (commits, the
+    cursor, values) outlives a connector: give the same host to a second one to test a restart.
+    """
+
+    def __init__(
+        self,
+        spec: ConnectorSpec,
+        *,
+        state_dir: Path,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.secrets = Secrets(spec.secrets, environ or {})
+        self.stopping = asyncio.Event()
+        self.state_dir = state_dir
+        self.attempts: list[tuple[Event, ...]] = []
+        self.commits: list[Commit] = []
+        self.events: list[Event] = []
+        self.failures: list[BaseException] = []
+        """What tasks died of that the connector had spawned."""
+        self.answer: Callable[[Event], Receipt] = _accepted
+        """Decides what a new event's receipt says."""
+        self._receipts: dict[str, Receipt] = {}
+        self._values: dict[str, str] = {}
+        self._refusals = 0
+        self._open = asyncio.Event()
+        self._open.set()
+        self._changed = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def submit(
+        self, events: Sequence[Event], *, cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
+        """Store, or raise StoreError when `refuse` said so; waits while `hold` is on."""
+        self.attempts.append(tuple(events))
+        self._changed.set()
+        await self._open.wait()
+        if self._refusals:
+            self._refusals -= 1
+            raise StoreError("no space left on the device (a test says so)")
+        receipts = [self._store(event) for event in events]
+        self.commits.append(Commit(events=tuple(events), cursor=cursor))
+        self._changed.set()
+        return tuple(receipts)
+
+    def _store(self, event: Event) -> Receipt:
+        known = self._receipts.get(event.event_id)
+        if known is not None:
+            return Receipt(
+                event_id=known.event_id, outcome=known.outcome, text=known.text, duplicate=True
+            )
+        self._receipts[event.event_id] = self.answer(event)
+        self.events.append(event)
+        return self._receipts[event.event_id]
+
+    async def cursor(self) -> str | None:
+        """The cursor of the last commit that had one."""
+        cursors = [commit.cursor for commit in self.commits if commit.cursor is not None]
+        return cursors[-1] if cursors else None
+
+    async def get(self, key: str) -> str | None:
+        """A small durable value."""
+        return self._values.get(key)
+
+    async def set(self, key: str, value: str) -> None:
+        """Store a small durable value."""
+        self._values[key] = value
+
+    def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Run a task until it ends or `close` is called."""
+
+        async def guarded() -> None:
+            try:
+                await task
+            except Exception as error:
+                self.failures.append(error)
+                self._changed.set()
+
+        spawned = asyncio.create_task(guarded(), name=name)
+        self._tasks.add(spawned)
+        spawned.add_done_callback(self._tasks.discard)
+        spawned.add_done_callback(lambda _: task.close())
+        return spawned
+
+    # From here on: what a test says and asks.
+
+    def refuse(self, times: int = 1) -> None:
+        """Let the next `times` submits store nothing and fail."""
+        self._refusals = times
+
+    def hold(self) -> None:
+        """Let submits wait before they store anything."""
+        self._open.clear()
+
+    def release(self) -> None:
+        """End `hold`."""
+        self._open.set()
+
+    async def wait(self, done: Callable[[], bool], seconds: float = 10.0) -> None:
+        """Until `done()`, which is asked after every change; TimeoutError when it never is."""
+        async with asyncio.timeout(seconds):
+            while not done():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def received(self, kind: type[E], count: int = 1) -> list[E]:
+        """The stored events of one kind, as soon as there are `count`."""
+
+        def found() -> list[E]:
+            return [event for event in self.events if isinstance(event, kind)]
+
+        await self.wait(lambda: len(found()) >= count)
+        return found()
+
+    async def close(self) -> None:
+        """Cancel what was spawned."""
+        self.stopping.set()
+        self._open.set()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _accepted(event: Event) -> Receipt:
+    return Receipt(
+        event_id=event.event_id, outcome=Outcome.ACCEPTED, text=f"Seen {event.event_id}."
+    )

@@ -1,0 +1,75 @@
+"""The far side of a connector, as `ConnectorContract` drives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from goodbot.events import ChannelKind, MessageRef
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Post:
+    """A message of ours as a person sees it now. `buttons` are the actions under it."""
+
+    id: str
+    text: str
+    buttons: tuple[str, ...] = ()
+
+
+class PlatformDriver(Protocol):
+    """People on one platform, and what they see. Each method returns when it has happened.
+
+    Users go by name here (`ada`, `bob`); what ids they have is the platform's affair. There is
+    one room of each kind in `rooms`, with the bot in it, able to see reactions there.
+    """
+
+    settings: Any
+    """For the connector: settings that lead here."""
+    environ: Mapping[str, str]
+    """Secrets that are accepted here."""
+    wrong_environ: Mapping[str, str]
+    """Secrets that look right and are refused here."""
+    rooms: frozenset[ChannelKind]
+    good: str
+    """A reaction that is a good rating, as a person picks it."""
+    bad: str
+
+    async def say(
+        self,
+        text: str,
+        *,
+        user: str = "ada",
+        room: ChannelKind = ChannelKind.PRIVATE,
+        mention: bool = False,
+        reply_to: str = "",
+    ) -> str:
+        """A person writes, with `mention` to the bot; the message's id."""
+        ...
+
+    async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
+        """Another bot mentions ours; and where platforms echo, our own message comes back."""
+        ...
+
+    async def react(
+        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
+    ) -> None:
+        """A person adds `new`, takes `old` away, or changes one into the other."""
+        ...
+
+    async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
+        """A person presses the button with this action. Needed with BUTTONS."""
+        ...
+
+    async def posts(self, room: ChannelKind = ChannelKind.PRIVATE) -> Sequence[Post]:
+        """What the bot has posted in a room, oldest first."""
+        ...
+
+    async def notices(self, user: str = "ada") -> Sequence[str]:
+        """What only this person was shown: toasts, ephemeral messages."""
+        ...
+
+    async def unacknowledged(self) -> int:
+        """Events that the platform would deliver again."""
+        ...

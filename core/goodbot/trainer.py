@@ -1,0 +1,241 @@
+"""One training run from claim to verdict: claim → child process → gate → publish → activate.
+
+Everything that decides is done in the store's transactions, which compare the run's id and the
+labels that it claimed; whatever else happens meanwhile (an undo, a rollback) wins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from goodbot import claims, jobs
+from goodbot.adapters import AdapterRegistry, Manifest, publish
+from goodbot.backend import BackendSpec
+from goodbot.clock import Clock
+from goodbot.config import TrainingConfig
+from goodbot.errors import AdapterError, GoodbotError, ServerError, TrainingError
+from goodbot.plugins import PluginHost
+from goodbot.ratings import RewardPolicy
+from goodbot.server import BASE
+from goodbot.store import Store, access, adapters, runs, turns
+
+logger = logging.getLogger(__name__)
+
+_ANCHORS = 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """How a run ended. `version` is the new adapter when `state` is `activated`."""
+
+    run: int
+    state: str
+    reason: str
+    version: int = BASE
+
+
+class Trainer:
+    """Runs one training at a time; `progress` is what the child said last."""
+
+    def __init__(
+        self, *, store: Store, registry: AdapterRegistry, plugins: PluginHost, clock: Clock,
+        backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
+        settings: Mapping[str, Any], model: Path, seed: int, pool: runs.Pool, staging: Path,
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._registry = registry
+        self._plugins = plugins
+        self._clock = clock
+        self._backend = backend
+        self._policy = policy
+        self._config = config
+        self._settings = settings
+        self._model = model
+        self._seed = seed
+        self._pool = pool
+        self._staging = staging
+        self._gate: Mapping[str, Any] = {}
+        self.progress: Mapping[str, Any] | None = None
+
+    async def run(self, why: str) -> Verdict:
+        """Claim all that is available, train on it and decide. Raises nothing but cancellation."""
+        parent = await self._registry.clean_ancestor(await self._registry.active())
+        run, items = await self._claim(parent, why)
+        output = self._staging / f"run-{run}"
+        self.progress = {"phase": "load", "step": 0, "steps": 0}
+        self._gate = {}
+        try:
+            await self._plugins.on_training_started(run, len(items))
+            job = await self._job(run, parent, items, output)
+            verdict = await self._train(run, parent, job, output)
+        except GoodbotError as error:
+            verdict = Verdict(run=run, state="failed", reason=str(error))
+        except asyncio.CancelledError:
+            await self._finish(Verdict(run=run, state="superseded", reason="training was stopped"))
+            raise
+        except Exception as error:
+            logger.exception("run %d", run)
+            verdict = Verdict(run=run, state="failed", reason=f"{type(error).__name__}: {error}")
+        finally:
+            self.progress = None
+            await asyncio.to_thread(shutil.rmtree, output, ignore_errors=True)
+        await self._finish(verdict)
+        return verdict
+
+    async def _claim(self, parent: int, why: str) -> tuple[int, tuple[runs.Item, ...]]:
+        """Take the ratings and open the run in one transaction."""
+
+        async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.Item, ...]]:
+            available = await runs.candidates(db, self._pool)
+            items = claims.claim(
+                available,
+                self._policy,
+                held_out_share=self._config.held_out / self._config.min_ratings,
+            )
+            if not any(item.split == "train" for item in items):
+                raise TrainingError("there is nothing to train on yet: rate some answers first", kind="data")
+            run = await runs.start(
+                db, scope=self._pool.scope, parent=parent, why=why, backend=self._backend.name,
+                settings={**self._settings, "reward": self._policy.name, "seed": self._seed},
+                items=items, now=self._clock.now(),
+            )  # fmt: skip
+            return run, items
+
+        return await self._store.write(operation)
+
+    async def _job(
+        self, run: int, parent: int, items: Sequence[runs.Item], output: Path
+    ) -> dict[str, Any]:
+        output.mkdir(mode=0o700, parents=True)
+        baseline = {"mean": 0.0, "weight": 0.0}
+        behaviour: dict[str, str] = {}
+        rows: list[dict[str, Any]] = []
+        if parent != BASE:
+            baseline = (await self._registry.row(parent)).baseline
+        for item in items:
+            turn = await self._store.read(lambda db, id_=item.turn: turns.get(db, id_))
+            if turn is None:
+                raise TrainingError("an answer was deleted before it could be trained on", kind="data")
+            version = turn.version
+            if version != BASE and str(version) not in behaviour:
+                try:
+                    behaviour[str(version)] = str(await self._registry.path(version))
+                except AdapterError:
+                    logger.warning("v%d is gone; its answers count as the base model's", version)
+            rows.append(
+                {
+                    "id": turn.id, "messages": list(turn.messages), "response": turn.response,
+                    "prompt_tokens": turn.prompt_tokens, "tokens": turn.tokens,
+                    "logprobs": turn.logprobs, "temperature": turn.temperature,
+                    "version": version if str(version) in behaviour else BASE,
+                    "reward": item.reward, "weight": 1.0, "split": item.split,
+                }
+            )  # fmt: skip
+        return {
+            "protocol": 1, "run": run, "model": str(self._model),
+            "parent": str(await self._registry.path(parent)) if parent != BASE else None,
+            "output": str(output), "seed": self._seed, "settings": dict(self._settings),
+            "baseline": baseline, "behaviour": behaviour, "items": rows,
+            "anchors": [row["messages"] for row in rows[:_ANCHORS]],
+        }  # fmt: skip
+
+    async def _train(self, run: int, parent: int, job: Mapping[str, Any], output: Path) -> Verdict:
+        done = await jobs.train(self._backend, job, lambda event: self._on_event(run, event))
+        gate = self._gate
+        reason = str(gate.get("reason", "the trainer reported no gate"))
+        if not gate.get("passed"):
+            return Verdict(run=run, state="refused", reason=reason)
+        metrics: dict[str, Any] = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
+        if await self._store.read(lambda db: runs.changed_items(db, run)):
+            return _superseded(run)
+        version = await self._store.read(adapters.next_version)
+        if objection := self._plugins.veto_activation(version, metrics):
+            return Verdict(run=run, state="refused", reason=objection)
+        directory, manifest = await asyncio.to_thread(
+            publish,
+            output,
+            self._registry.root,
+            Manifest(version=version, parent=parent, run=run, model=self._pool.model, files={}, metrics=metrics),
+        )
+        row = adapters.AdapterRow(
+            version=version, parent=parent, run=run, directory=directory.name,
+            sha256=manifest.files["adapter_model.safetensors"], model=self._pool.model, tainted="",
+            baseline=dict(done["baseline"]), metrics=metrics, created_at=self._clock.now(),
+        )  # fmt: skip
+        if not await self._commit(run, row):
+            await asyncio.to_thread(shutil.rmtree, directory)
+            return _superseded(run)
+        return await self._activate(run, version, reason)
+
+    async def _commit(self, run: int, row: adapters.AdapterRow) -> bool:
+        """Record the adapter, if the run is still ours and none of its ratings was taken back."""
+
+        async def operation(db: aiosqlite.Connection) -> bool:
+            if await runs.state(db, run) != "running" or await runs.changed_items(db, run):
+                return False
+            await adapters.add(db, row, self._pool.scope)
+            return True
+
+        return await self._store.write(operation)
+
+    async def _activate(self, run: int, version: int, reason: str) -> Verdict:
+        """Make it live; the run ends in the transaction that moves the pointer, or not at all."""
+        verdict = Verdict(run=run, state="activated", reason=reason, version=version)
+
+        async def guard(db: aiosqlite.Connection) -> bool:
+            if await runs.changed_items(db, run):
+                return False
+            await access.set_switch(db, "retrain", "")
+            return await runs.finish(db, run, "activated", reason, self._gate, self._clock.now())
+
+        try:
+            expected = await self._registry.active()
+            live = await self._registry.activate(version, expected=expected, guard=guard)
+        except (AdapterError, ServerError) as error:
+            await self._taint(version, f"it never went live: {error}")
+            return Verdict(run=run, state="failed", reason=str(error))
+        if not live:
+            await self._taint(version, "a rating was taken back before it went live")
+            return _superseded(run)
+        return verdict
+
+    async def _taint(self, version: int, reason: str) -> None:
+        await self._store.write(lambda db: adapters.set_tainted(db, version, reason))
+
+    async def _finish(self, verdict: Verdict) -> None:
+        """Write the verdict, unless the run has one already, and tell the plugins."""
+
+        async def operation(db: aiosqlite.Connection) -> None:
+            await runs.finish(
+                db, verdict.run, verdict.state, verdict.reason, self._gate, self._clock.now()
+            )
+
+        try:
+            await self._store.write(operation)
+        except GoodbotError:
+            logger.exception("the verdict of run %d was not stored", verdict.run)
+        logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason)
+        await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
+
+    async def _on_event(self, run: int, event: Mapping[str, Any]) -> None:
+        if event["event"] == "gate":
+            self._gate = event
+        else:
+            self.progress = event
+            await self._plugins.on_training_progress(run, event)
+
+
+def _superseded(run: int) -> Verdict:
+    return Verdict(
+        run=run,
+        state="superseded",
+        reason="a rating that it trained on was taken back meanwhile; the rest will train again",
+    )

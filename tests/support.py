@@ -1,0 +1,36 @@
+"""Small helpers that tests of every part share."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+from typing import Any
+
+import pytest
+
+REQUIRE_ALL = os.environ.get("GOODBOT_REQUIRE_ALL") == "1"
+
+
+def missing(reason: str) -> None:
+    """Skip for a missing part; under GOODBOT_REQUIRE_ALL=1 that is a failure."""
+    if REQUIRE_ALL:
+        pytest.fail(f"GOODBOT_REQUIRE_ALL=1, but {reason}")
+    pytest.skip(reason)
+
+
+def require(module: str) -> Any:
+    """Import a module that an extra brings, or skip with the reason."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        missing(f"{module} is not installed ({error})")
+
+
+def require_program(name: str) -> str:
+    """The path of a program, or skip with the reason."""
+    path = shutil.which(name)
+    if path is None:
+        missing(f"the program {name} is not installed")
+        raise AssertionError("unreachable")
+    return path
