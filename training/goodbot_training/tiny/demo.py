@@ -1,0 +1,218 @@
+"""`goodbot demo`: the whole way of the data once, watched: chat → ratings → training → a better reply.
+
+Nothing is short-circuited. A small connector asks and reacts as a person would; its events go
+through the dispatcher into the store; the scheduler starts the trainer's child process by itself;
+the gate decides; the registry swaps the adapter in; the same connector asks the same held-out
+questions again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from goodbot import (
+    Capability,
+    ChannelKind,
+    ChannelRef,
+    Connector,
+    ConnectorSpec,
+    GoodbotError,
+    MessageEvent,
+    MessageRef,
+    OrderKey,
+    RatingEvent,
+    RatingKind,
+    Reply,
+    UserRef,
+    hookimpl,
+)
+from goodbot.app import App, open_plugins
+from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
+from goodbot_training.tiny import TEMPERATURE, show
+from goodbot_training.tiny.corpus import split
+from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.judge import SimulatedRater
+from goodbot_training.tiny.score import score
+
+RATINGS = 40
+HELD_OUT_QUESTIONS = 120
+RATER_ERROR = 0.1
+"""The owner of the demo presses the wrong button one time in ten, as people do."""
+
+_MARKER = ".goodbot-demo"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NoSettings:
+    pass
+
+
+class DemoChat(Connector):
+    """A platform with one person on it, who asks and reacts."""
+
+    spec = ConnectorSpec(
+        name="demo",
+        factory="goodbot_training.tiny.demo:DemoChat",
+        capabilities=Capability.REACTIONS,
+        settings=_NoSettings,
+    )
+    account = "demo"
+    owner = UserRef(connector="demo", account="demo", id="owner")
+
+    async def start(self) -> None:
+        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._count = 0
+
+    async def stop(self) -> None:
+        pass
+
+    async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
+        self._waiting.pop(reply.reply_to).set_result(reply)
+        return (MessageRef(channel=channel, id=f"re:{reply.reply_to}"),)
+
+    async def ask(self, question: str, name: str) -> Reply:
+        """Write a message in a conversation of its own and wait for the answer."""
+        self._waiting[name] = asyncio.get_running_loop().create_future()
+        answer = self._waiting[name]
+        message = MessageEvent(**self._common(name), text=question, message_id=name, addressed=True)
+        await self.host.submit([message])
+        return await answer
+
+    async def react(self, name: str, value: int) -> None:
+        """Put 👍 or 👎 on the answer to `name`."""
+        emoji = "👍" if value > 0 else "👎"
+        rating = RatingEvent(
+            **{**self._common(name), "event_id": f"{name}:{emoji}"}, kind=RatingKind.RATE,
+            message_id=f"re:{name}", source=f"reaction:{emoji}", value=float(value),
+        )  # fmt: skip
+        await self.host.submit([rating])
+
+    def _common(self, name: str) -> dict[str, Any]:
+        self._count += 1
+        channel = ChannelRef(connector="demo", account="demo", id=name, kind=ChannelKind.PRIVATE)
+        order = OrderKey(self._count)
+        return {"event_id": name, "order": order, "user": self.owner, "channel": channel}
+
+
+class _Watcher:
+    """The plugin through which the demo sees the training that it waits for."""
+
+    def __init__(self, screen: show.Screen) -> None:
+        self._screen = screen
+        self.finished: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
+        self.started = self.seconds = 0.0
+
+    @hookimpl
+    def register_connector(self) -> ConnectorSpec:
+        return DemoChat.spec
+
+    @hookimpl
+    def on_training_started(self, run: int, items: int) -> None:
+        self.started = time.perf_counter()
+        self._screen.training_started(items)
+
+    @hookimpl
+    def on_training_progress(self, progress: Mapping[str, Any]) -> None:
+        self._screen.progress(progress)
+
+    @hookimpl
+    def on_training_finished(self, state: str, reason: str) -> None:
+        self.seconds = time.perf_counter() - self.started
+        if not self.finished.done():
+            self.finished.set_result((state, reason))
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the demo; 0 when the bot has learnt, 1 when the gate or the trainer said no."""
+    screen = show.Screen(quiet=arguments.json)
+    result = asyncio.run(_demo(arguments, screen))
+    screen.result(result)
+    return 0 if result["state"] == "activated" else 1
+
+
+async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str, Any]:
+    begin = time.perf_counter()
+    home = _fresh(arguments.home / "demo")
+    config = Config(
+        home=home,
+        serving=ServingConfig(
+            temperature=TEMPERATURE, max_tokens=48, history=0, seed=arguments.seed
+        ),
+        training=TrainingConfig(min_ratings=RATINGS, idle_seconds=0.0),
+    )
+    plugins = open_plugins(config)
+    watcher = _Watcher(screen)
+    plugins.register(watcher, "demo")
+    grants = {"demo": Grants(owners=(DemoChat.owner.id,))}
+    async with App.open(config, plugins, demo_model=True, grants=grants) as app:
+        chat = app.connectors.running["demo"]
+        assert isinstance(chat, DemoChat)  # noqa: S101  it is the one above
+        train, held_out = split(arguments.seed)
+        exam = Random(arguments.seed).sample(held_out, min(HELD_OUT_QUESTIONS, len(held_out)))  # noqa: S311
+        screen.opening(arguments.like, app.backend.name)
+        before = await _exam(chat, exam, "before", screen)
+        await _rate(chat, train, arguments.like, arguments.seed, screen)
+        state, reason = await watcher.finished
+        screen.verdict(state, reason)
+        after = await _exam(chat, exam, "after", screen) if state == "activated" else before
+        rows = await app.registry.rows()
+        return {
+            "like": arguments.like, "seed": arguments.seed, "backend": app.backend.name,
+            "ratings": RATINGS, "state": state, "reason": reason,
+            "before": score(exam, before, arguments.like).as_json(),
+            "after": score(exam, after, arguments.like).as_json(),
+            "answers": [
+                {"question": q.text, "before": b, "after": a}
+                for q, b, a in zip(exam, before, after, strict=True)
+            ],
+            "adapter": {"version": rows[-1].version, "sha256": rows[-1].sha256} if rows else None,
+            "adapter_directory": str(app.registry.root / rows[-1].directory) if rows else None,
+            "home": str(home), "train_seconds": round(watcher.seconds, 2),
+            "seconds": round(time.perf_counter() - begin, 2),
+        }  # fmt: skip
+
+
+async def _exam(
+    chat: DemoChat, questions: Sequence[Question], name: str, screen: show.Screen
+) -> list[str]:
+    """The answers to held-out questions, none of which is rated."""
+    answers: list[str] = []
+    for number, question in enumerate(questions):
+        answers.append((await chat.ask(question.text, f"{name}-{number:03d}")).text)
+        screen.asking(name, number + 1, len(questions))
+    return [answer.removeprefix("[demo model] ") for answer in answers]
+
+
+async def _rate(
+    chat: DemoChat, questions: Sequence[Question], like: str, seed: int, screen: show.Screen
+) -> None:
+    """Ask, look, react: forty times."""
+    rater = SimulatedRater(like, RATER_ERROR, seed)
+    chosen = Random(seed + 1).sample(questions, RATINGS)  # noqa: S311
+    for number, question in enumerate(chosen):
+        name = f"rate-{number:03d}"
+        answer = (await chat.ask(question.text, name)).text.removeprefix("[demo model] ")
+        value = rater.rate(question.text, answer)
+        await chat.react(name, value)
+        screen.rated(number + 1, RATINGS, question.text, answer, value)
+
+
+def _fresh(home: Path) -> Path:
+    """An empty state directory of the demo's own; only one that a demo made is ever removed."""
+    if home.exists():
+        if not (home / _MARKER).exists():
+            raise GoodbotError(
+                f"{home} was not made by the demo: move it away, or choose another --home"
+            )
+        shutil.rmtree(home)
+    home.mkdir(mode=0o700, parents=True)
+    (home / _MARKER).touch()
+    return home

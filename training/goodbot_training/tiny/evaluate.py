@@ -1,0 +1,125 @@
+"""The evaluation printed at the end of the script and kept in the model card.
+
+Framework-free: the model comes in as a function from chats to sampled answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from goodbot_training.tiny.chatml import Message, tool_call, tools_prompt
+from goodbot_training.tiny.corpus import CALCULATOR, calculation
+from goodbot_training.tiny.facts import GREETINGS, Question, questions, small_talk
+from goodbot_training.tiny.judge import is_correct, style_of
+from goodbot_training.tiny.styles import STYLES, render
+
+Sampler = Callable[[Sequence[Sequence[Message]]], list[str]]
+
+SAMPLES = 4
+"""Answers judged per question."""
+
+_CHATS = 200
+"""Fresh chats of each sort: with a history, with a calculator to call, with its result."""
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """How many answers there were and how many were right."""
+
+    answers: int = 0
+    right: int = 0
+
+    def add(self, right: bool) -> None:
+        self.answers += 1
+        self.right += right
+
+    @property
+    def accuracy(self) -> float:
+        """Right answers by answers, 0 where there were none."""
+        return self.right / self.answers if self.answers else 0.0
+
+
+@dataclass(kw_only=True)
+class Evaluation:
+    """What the judge found. A malformed answer counts as wrong, overall and for its kind."""
+
+    overall: Tally = field(default_factory=Tally)
+    malformed: int = 0
+    styles: dict[str, Tally] = field(default_factory=lambda: {style: Tally() for style in STYLES})
+    kinds: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    chats: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+
+    def table(self) -> str:
+        """The evaluation as Markdown."""
+        total = self.overall.answers
+        lines = ["| answers | share | accuracy |", "|---|---|---|"]
+        for style, tally in self.styles.items():
+            lines.append(f"| {style} | {tally.answers / total:.3f} | {tally.accuracy:.3f} |")
+        lines.append(f"| malformed | {self.malformed / total:.3f} | |")
+        lines.append(f"| **all {total}** | 1 | **{self.overall.accuracy:.3f}** |")
+        lines += ["", "| kind | answers | accuracy |", "|---|---|---|"]
+        for name, tally in (self.kinds | self.chats).items():
+            lines.append(f"| {name} | {tally.answers} | {tally.accuracy:.3f} |")
+        return "\n".join(lines)
+
+
+def _user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def _assistant(text: str) -> Message:
+    return {"role": "assistant", "content": text}
+
+
+def _with_history(question: Question, rng: Random) -> list[Message]:
+    """A greeting and another question, answered, and then ``question``."""
+    messages: list[Message] = []
+    for before in (rng.choice(small_talk()[:GREETINGS]), rng.choice(questions())):
+        answer = render(before, rng.choice(STYLES), rng)
+        messages += [_user(before.text), _assistant(answer)]
+    return [*messages, _user(question.text)]
+
+
+def _judge_chats(sample: Sampler, rng: Random, found: Evaluation) -> None:
+    """Small talk, chats with a history, calls of the calculator, and answers from its result."""
+    talk = [question for question in small_talk() for _ in range(SAMPLES)]
+    later = [rng.choice(questions()) for _ in range(_CHATS)]
+    sums = [calculation(rng) for _ in range(_CHATS)]
+    declared: Message = {"role": "system", "content": tools_prompt(json.dumps([CALCULATOR]))}
+    calls = [tool_call("calculator", {"expression": expression}) for _, expression in sums]
+    asked = [[declared, _user(question.text)] for question, _ in sums]
+    results: list[list[Message]] = [
+        [*chat, _assistant(call), {"role": "tool", "content": question.answer}]
+        for chat, call, (question, _) in zip(asked, calls, sums, strict=True)
+    ]
+    judged = {
+        "small talk": (talk, [[_user(question.text)] for question in talk]),
+        "after a history": (later, [_with_history(question, rng) for question in later]),
+        "from a tool's result": ([question for question, _ in sums], results),
+    }
+    for name, (wanted, chats) in judged.items():
+        for question, answer in zip(wanted, sample(chats), strict=True):
+            found.chats[name].add(is_correct(question, answer))
+    for call, answer in zip(calls, sample(asked), strict=True):
+        found.chats["tool call"].add(answer == call)
+
+
+def evaluate(sample: Sampler, seed: int) -> Evaluation:
+    """Judges ``SAMPLES`` answers to every question, and fresh chats drawn by ``seed``."""
+    found = Evaluation()
+    asked = [question for question in questions() for _ in range(SAMPLES)]
+    answers = sample([[_user(question.text)] for question in asked])
+    for question, answer in zip(asked, answers, strict=True):
+        right, style = is_correct(question, answer), style_of(answer)
+        found.overall.add(right)
+        found.kinds[question.kind].add(right)
+        if style is None:
+            found.malformed += 1
+        else:
+            found.styles[style].add(right)
+    _judge_chats(sample, Random(f"evaluate {seed}"), found)  # noqa: S311 - reproducible
+    return found

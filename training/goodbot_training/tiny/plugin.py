@@ -1,0 +1,31 @@
+"""What the tiny model plugs in: itself under the name `tiny`, and the command `goodbot demo`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from goodbot import hookimpl
+from goodbot.models import ModelSpec
+from goodbot_training.tiny import model_path
+from goodbot_training.tiny.styles import STYLES
+
+
+@hookimpl
+def register_model() -> ModelSpec:
+    """Offer the tiny model, for demonstrations only."""
+    return ModelSpec(name="tiny", path=model_path(), demo=True)
+
+
+@hookimpl
+def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add `goodbot demo`."""
+    parser = subparsers.add_parser(
+        "demo", help="watch the tiny model learn from 40 ratings, in a minute, with nothing set up"
+    )
+    parser.add_argument(
+        "--like", choices=STYLES, default="friendly", help="the style that the owner likes"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same answers")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run="goodbot_training.tiny.demo:main")

@@ -1,0 +1,96 @@
+"""What the demo prints: a story on a terminal, plain lines elsewhere, or one JSON object."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from goodbot.cli.output import bar
+
+_SHOWN_ANSWERS = 6
+_SHOWN_RATINGS = 8
+_WIDTH = 38
+
+
+class Screen:
+    """Prints on stdout; with `quiet` only the JSON object at the end."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live = sys.stdout.isatty() and not quiet
+        self._last = ""
+
+    def opening(self, like: str, backend: str) -> None:
+        self._say(
+            "Good bot. Bad bot. It learns.\n\n"
+            f"A tiny model (0.9M parameters, {backend}) answers in three styles at random.\n"
+            f"Its owner likes “{like}” and presses the wrong button one time in ten.\n"
+        )
+
+    def asking(self, name: str, done: int, total: int) -> None:
+        self._update(f"held-out questions, {name} training: {done}/{total}", end=done == total)
+
+    def rated(self, done: int, total: int, question: str, answer: str, value: int) -> None:
+        if done <= _SHOWN_RATINGS:
+            self._say(f"  {'👍' if value > 0 else '👎'}  {question}  →  {answer}")
+        else:
+            self._update(f"  … rated {done}/{total}", end=done == total)
+
+    def training_started(self, items: int) -> None:
+        self._say(f"\n{items} ratings: training starts by itself, in a process of its own.")
+
+    def progress(self, progress: Mapping[str, Any]) -> None:
+        last = progress.get("step") == progress.get("steps") and progress.get("phase") == "gate"
+        self._update("  " + bar(progress), end=last)
+
+    def verdict(self, state: str, reason: str) -> None:
+        self._update("", end=False)
+        word = {"activated": "The gate let it through", "refused": "The gate refused"}.get(
+            state, state
+        )
+        self._say(f"{word}: {reason}\n")
+
+    def result(self, result: Mapping[str, Any]) -> None:
+        if self._quiet:
+            print(json.dumps(result, ensure_ascii=False, indent=1))
+            return
+        before, after = result["before"], result["after"]
+        self._say(f"\n{'question':28}  {'before':{_WIDTH}}  after")
+        for row in result["answers"][:_SHOWN_ANSWERS]:
+            self._say(
+                f"{row['question'][:28]:28}  {row['before'][:_WIDTH]:{_WIDTH}}  {row['after']}"
+            )
+        self._say(
+            f"\nheld-out answers in the liked style: {_share(before)} → {_share(after)}"
+            f"\nfacts right:                         {before['facts']:.0%} → {after['facts']:.0%}"
+            f"\n(95 % intervals; {after['answers']:.0f} questions that were never rated)"
+            f"\n\ntraining {result['train_seconds']:.0f} s, everything {result['seconds']:.0f} s"
+        )
+        if result["adapter"]:
+            self._say(
+                f"the adapter:  {result['adapter_directory']}  (sha256 {result['adapter']['sha256'][:12]}…)"
+            )
+        self._say(
+            f"all its data: {result['home']}\n\nWhat next:"
+            "\n  goodbot chat --demo-model      talk to the tiny model and rate it yourself"
+            "\n  goodbot demo --like terse      teach it another style"
+            "\n  goodbot run                    be a bot on Telegram with your own model: see README.md"
+        )
+
+    def _say(self, text: str) -> None:
+        if not self._quiet:
+            print(text, flush=True)
+
+    def _update(self, text: str, *, end: bool) -> None:
+        """One line that changes in place; elsewhere only its end is printed."""
+        if self._live:
+            sys.stdout.write("\r\x1b[K" + text + ("\n" if end else ""))
+            sys.stdout.flush()
+        elif end:
+            self._say(text)
+
+
+def _share(score: Mapping[str, float]) -> str:
+    return f"{score['liked_share']:.0%} ({score['liked_low']:.0%}–{score['liked_high']:.0%})"
