@@ -1,9 +1,10 @@
 """The contract between the core and what trains and samples a model.
 
 The core never imports an ML framework. A backend plugin registers a `BackendSpec`; training and
-sampling run in child processes, `python -m WORKER train` and `python -m WORKER serve`, which
-speak JSON lines on stdin and stdout (see `docs/worker-protocol.md`). Inside such a child, the class
-named by `BackendSpec.factory` is a `TrainingBackend`; it is held to `goodbot.testing.BackendContract`.
+sampling run in child processes, `python -m WORKER train` and `python -m WORKER serve`, which speak
+JSON lines on stdin and stdout (see `docs/worker-protocol.md`). Inside such a child, the class
+named by `BackendSpec.factory` is a `TrainingBackend`; it is held to
+`goodbot.testing.BackendContract`.
 """
 
 from __future__ import annotations
@@ -246,7 +247,7 @@ class TrainingBatch:
 LossFunction = Callable[..., "tuple[object, dict[str, object]]"]
 """`loss(xp, policy_logprobs, sampling_logprobs, reference_logprobs, advantages, mask, normalizer)`.
 
-`xp` is the array namespace (`torch`, `mlx.core`, `numpy`), the arrays are its own: `(B, R)`, fp32, and
-advantages `(B,)`. Returns the loss, a scalar, and the sums `kl`, `tokens_accepted` and
+`xp` is the array namespace (`torch`, `mlx.core`, `numpy`), the arrays are its own: `(B, R)`, fp32,
+and advantages `(B,)`. Returns the loss, a scalar, and the sums `kl`, `tokens_accepted` and
 `trajectories_accepted`; all four add up over parts of a batch. See `goodbot_training.objectives`.
 """

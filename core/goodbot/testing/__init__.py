@@ -1,4 +1,13 @@
-"""Contracts and fakes for plugin authors. Imports pytest; the host never imports this."""
+"""Contracts and fakes for plugin authors. Imports pytest; the host never imports this.
+
+`ConnectorContract` and `BackendContract` are suites to subclass, `RecordingHost` is a core that only
+takes notes, `Pilot` is a whole goodbot that is driven by what people do.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,3 +19,40 @@ pytest.register_assert_rewrite(
     "goodbot.testing.connector_ratings",
     "goodbot.testing.connector_replies",
 )
+
+if TYPE_CHECKING:
+    from goodbot.loopback import Answer
+    from goodbot.testing.backend import BackendContract
+    from goodbot.testing.connector import ConnectorContract
+    from goodbot.testing.host import RecordingHost, VirtualClock
+    from goodbot.testing.pilot import Pilot
+    from goodbot.testing.platform import PlatformDriver, Post
+
+__all__ = [
+    "Answer",
+    "BackendContract",
+    "ConnectorContract",
+    "Pilot",
+    "PlatformDriver",
+    "Post",
+    "RecordingHost",
+    "VirtualClock",
+]
+
+_HOMES = {
+    "Answer": "goodbot.loopback",
+    "BackendContract": "goodbot.testing.backend",
+    "ConnectorContract": "goodbot.testing.connector",
+    "Pilot": "goodbot.testing.pilot",
+    "PlatformDriver": "goodbot.testing.platform",
+    "Post": "goodbot.testing.platform",
+    "RecordingHost": "goodbot.testing.host",
+    "VirtualClock": "goodbot.testing.host",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import late: who tests a connector needs no NumPy, which the backend suite does."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

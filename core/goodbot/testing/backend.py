@@ -103,7 +103,8 @@ class BackendContract:
 
     def test_the_prompt_does_not_depend_on_the_response(self, turns: list[TokenizedTurn]) -> None:
         assert turns[0].prompt == turns[1].prompt
-        assert turns[0].prompt and turns[0].response != turns[1].response
+        assert turns[0].prompt
+        assert turns[0].response != turns[1].response
         assert turns[0].response[-1] == turns[1].response[-1], "both end with the end token"
 
     def test_logprobs_have_one_number_a_response_token(
@@ -154,7 +155,8 @@ class BackendContract:
         before = self._scores(backend, turns)
         steps = self._train(backend, turns, [1.0, -1.0])
         after = self._scores(backend, turns)
-        assert len(steps) == 3 and not any(step.skipped for step in steps)
+        assert len(steps) == 3
+        assert not any(step.skipped for step in steps)
         assert all(step.grad_norm > 0 for step in steps)
         assert after[0].sum() > before[0].sum()
         assert after[1].sum() < before[1].sum()
@@ -283,13 +285,13 @@ class BackendContract:
         many = sampler.sample_many(requests)
         assert [one.tokens for one in many] == [sampler.sample(one).tokens for one in requests]
 
-    def test_pieces_add_up_to_the_text(self, backend: TrainingBackend) -> None:
+    @pytest.mark.parametrize("seed", range(4))
+    def test_pieces_add_up_to_the_text(self, backend: TrainingBackend, seed: int) -> None:
         sampler = backend.sampler()
         sampler.activate(0)
-        for seed in range(4):
-            pieces: list[str] = []
-            answer = sampler.sample(_ask(seed=seed), lambda text: not pieces.append(text))
-            assert "".join(pieces) == answer.text == sampler.sample(_ask(seed=seed)).text
+        pieces: list[str] = []
+        answer = sampler.sample(_ask(seed=seed), lambda text: not pieces.append(text))
+        assert "".join(pieces) == answer.text == sampler.sample(_ask(seed=seed)).text
 
     def test_an_answer_can_be_cancelled(self, backend: TrainingBackend) -> None:
         sampler = backend.sampler()

@@ -60,10 +60,9 @@ class ConnectorFixtures:
         raise NotImplementedError("override the fixture `plugin`")
 
     @pytest.fixture
-    async def platform(self) -> AsyncIterator[PlatformDriver]:
+    async def platform(self) -> PlatformDriver:
         """The far side."""
         raise NotImplementedError("override the fixture `platform`")
-        yield
 
     @pytest.fixture
     def spec(self, plugin: str) -> ConnectorSpec:

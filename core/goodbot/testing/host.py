@@ -78,6 +78,7 @@ class RecordingHost:
         self._receipts: dict[str, Receipt] = {}
         self._values: dict[str, str] = {}
         self._refusals = 0
+        self._returning = True
         self._open = asyncio.Event()
         self._open.set()
         self._changed = asyncio.Event()
@@ -86,7 +87,7 @@ class RecordingHost:
     async def submit(
         self, events: Sequence[Event], *, cursor: str | None = None
     ) -> tuple[Receipt, ...]:
-        """Store, or raise StoreError when `refuse` said so; waits while `hold` is on."""
+        """Store, or raise StoreError when `refuse` said so; see `hold` and `freeze`."""
         self.attempts.append(tuple(events))
         self._changed.set()
         await self._open.wait()
@@ -96,6 +97,8 @@ class RecordingHost:
         receipts = [self._store(event) for event in events]
         self.commits.append(Commit(events=tuple(events), cursor=cursor))
         self._changed.set()
+        if not self._returning:
+            await asyncio.Event().wait()
         return tuple(receipts)
 
     def _store(self, event: Event) -> Receipt:
@@ -147,8 +150,13 @@ class RecordingHost:
         """Let submits wait before they store anything."""
         self._open.clear()
 
+    def freeze(self) -> None:
+        """Let submits store, but never return: as if the process died right after the commit."""
+        self._returning = False
+
     def release(self) -> None:
-        """End `hold`."""
+        """End `hold` and `freeze`."""
+        self._returning = True
         self._open.set()
 
     async def wait(self, done: Callable[[], bool], seconds: float = 10.0) -> None:

@@ -1,0 +1,138 @@
+"""`Pilot`: a whole goodbot, driven by what people do.
+
+::
+
+    async def test_it_learns_from_reactions(tmp_path):
+        training = TrainingConfig(schedule="manual", min_ratings=8, held_out=2)
+        async with Pilot.open(tmp_path, training=training) as pilot:
+            answer = await pilot.say("What is 2 + 2?")
+            await pilot.react(answer, "👍")
+            assert (await pilot.status())["ratings"] == 1
+
+The store, the dispatcher, the scheduler and the worker processes are the real ones; only the chat
+platform is in memory (`goodbot.loopback`). It needs an installed training backend.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot import loopback
+from goodbot.app import App, open_plugins
+from goodbot.clock import Clock
+from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
+from goodbot.errors import ConfigError, GoodbotError
+from goodbot.events import Outcome, Receipt
+from goodbot.loopback import OWNER, Answer, Loopback
+from goodbot.plugins import PluginHost
+from goodbot.server import BASE
+from goodbot.store import runs
+from goodbot.trainer import Verdict
+
+RATER = "rater"
+TALKER = "talker"
+"""Besides `loopback.OWNER`, these two have grants; anybody else is a stranger."""
+
+_GRANTS = Grants(owners=(OWNER,), raters=(RATER,), talkers=(TALKER,))
+_TRAINING = TrainingConfig(schedule="manual")
+_SERVING = ServingConfig(max_tokens=48, history=0)
+_POLL_SECONDS = 0.02
+
+
+class Pilot:
+    """People on a platform in memory, and the goodbot that they talk to. Made by `open`."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        """The goodbot under test, for a look inside."""
+        self.chat: Loopback = loopback.of(app.connectors.running)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, home: Path, *, model: Path | None = None, plugins: Iterable[object] = (),
+        grants: Grants = _GRANTS, clock: Clock | None = None, **sections: Any,
+    ) -> AsyncIterator[Pilot]:  # fmt: skip
+        """Start a goodbot in `home` and stop it at the end.
+
+        `model` is a model directory, by default the one that a plugin ships for demonstrations;
+        `plugins` are registered beside what is installed; `sections` are those of
+        `goodbot.config.Config` (`training=TrainingConfig(...)`). Unless they say otherwise,
+        training starts on `train` only and a conversation has no memory.
+
+        Raises what `App.start` raises: MissingExtraError when no backend is installed.
+        """
+        sections = {"training": _TRAINING, "serving": _SERVING, **sections}
+        host = open_plugins(Config(home=home, **sections))
+        host.register(loopback, "loopback")
+        for number, plugin in enumerate(plugins):
+            host.register(plugin, f"pilot-{number}")
+        path = model or _shipped(host)
+        config = Config(home=home, **{"model": ModelConfig(path=str(path)), **sections})
+        async with App.open(config, host, clock=clock, grants={"loopback": grants}) as app:
+            yield cls(app)
+
+    async def say(
+        self, text: str, *, user: str = OWNER, channel: str = "", reply_to: str = ""
+    ) -> Answer:
+        """Write to the bot and wait for what it says, by default in the user's private chat.
+
+        A channel whose name begins with `#` is shared. The answer to somebody who may not talk
+        there has no turn, and often no text.
+        """
+        return await self.chat.say(text, user=user, channel=channel, reply_to=reply_to)
+
+    async def react(self, answer: Answer, emoji: str, *, user: str = OWNER) -> Receipt:
+        """Put 👍 or 👎 on an answer; returns after the commit."""
+        return await self.chat.react(answer, emoji, user=user)
+
+    async def unreact(self, answer: Answer, emoji: str, *, user: str = OWNER) -> Receipt:
+        """Take a reaction away; returns after the commit."""
+        return await self.chat.unreact(answer, emoji, user=user)
+
+    async def command(
+        self, name: str, args: str = "", *, user: str = OWNER, channel: str = "", reply_to: str = ""
+    ) -> str:
+        """Type `/rl NAME ARGS` and wait; returns what that person is told, privately."""
+        receipt = await self.chat.command(
+            name, args, user=user, channel=channel, reply_to=reply_to
+        )
+        return receipt.text
+
+    async def train(self) -> Verdict:
+        """Train on what was rated and wait for the verdict; joins a run that is under way.
+
+        Raises GoodbotError with the reason when no run could start.
+        """
+        if not self.app.scheduler.training:
+            receipt = await self.chat.command("train", "wait")
+            if receipt.outcome is not Outcome.ACCEPTED:
+                raise GoodbotError(receipt.text)
+        while self.app.scheduler.training:
+            await asyncio.sleep(_POLL_SECONDS)
+        scope = self.app.registry.scope
+        [run] = await self.app.store.read(lambda db: runs.last_runs(db, scope))
+        version = await self.app.registry.active() if run.state == "activated" else BASE
+        return Verdict(run=run.id, state=run.state, reason=run.reason, version=version)
+
+    @property
+    def replies(self) -> Sequence[Answer]:
+        """All that the bot has sent, oldest first."""
+        return tuple(self.chat.replies)
+
+    async def status(self) -> Mapping[str, Any]:
+        """What `goodbot status --json` prints."""
+        result = await self.app.commands.execute(self.chat.typed("status"))
+        return result.data
+
+
+def _shipped(plugins: PluginHost) -> Path:
+    """The directory of the model that a plugin ships; named as such, its answers bear no label."""
+    for spec in plugins.models().values():
+        if spec.demo:
+            return spec.path
+    raise ConfigError("no plugin ships a model: give `Pilot.open` one")

@@ -1,0 +1,122 @@
+"""The learning benchmark of the shipped model: does it learn what its owner likes, and nothing else?
+
+For each liked style and seed: one round on 40 ratings (10 % wrong), and its control, the same
+ratings dealt out at random. `python -m tests.learning.benchmark --write` renews `results/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import math
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from statistics import fmean, stdev
+
+from goodbot.plugins import PluginHost
+
+from tests.learning.trial import RATER_ERROR, RATINGS, Trial, run_trial
+
+LIKED = ("terse", "friendly")
+SEEDS = 5
+RESULTS = Path(__file__).parent / "results"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.learning.benchmark", description=__doc__)
+    parser.add_argument("--backend", default="torch", choices=("torch", "mlx"))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--like", nargs="*", default=list(LIKED))
+    parser.add_argument("--answers", type=int, default=480, help="judged answers a trial")
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}/BACKEND.md")
+    arguments = parser.parse_args(argv)
+    plugins = PluginHost()
+    plugins.load_entry_points()
+    module, _, name = plugins.backends()[arguments.backend].factory.partition(":")
+    factory = getattr(import_module(module), name)
+    began = time.perf_counter()
+    sections: list[str] = []
+    for like in arguments.like:
+        trials: list[Trial] = []
+        for seed in range(arguments.seeds):
+            for shuffled in (False, True):
+                trial = run_trial(
+                    factory(), seed=seed, like=like, shuffled=shuffled, answers=arguments.answers
+                )
+                trials.append(trial)
+                print(line(trial), file=sys.stderr, flush=True)
+        sections.append(table(like, trials))
+    text = "\n\n".join([header(arguments, time.perf_counter() - began), *sections]) + "\n"
+    print(text)
+    if arguments.write:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{arguments.backend}.md").write_text(text, encoding="utf-8")
+    return 0
+
+
+def header(arguments: argparse.Namespace, seconds: float) -> str:
+    names = ("torch", "transformers", "peft") if arguments.backend == "torch" else ("mlx", "mlx-lm")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    return (
+        f"# Learning, {arguments.backend}\n\n"
+        f"{RATINGS} ratings (32 train, 8 held out), {RATER_ERROR:.0%} of them wrong; "
+        f"{arguments.answers} judged answers to held-out questions a trial; {arguments.seeds} seeds.\n"
+        f"Python {platform.python_version()}, {versions}, {platform.system()} {platform.machine()}; "
+        f"{seconds:.0f} s in all. Made by `python -m tests.learning.benchmark`."
+    )
+
+
+def line(trial: Trial) -> str:
+    return (
+        f"{trial.like:9} seed {trial.seed} {'shuffled' if trial.shuffled else 'rated   '} "
+        f"liked {trial.before.liked_share:.3f} → {trial.after.liked_share:.3f}  "
+        f"facts {trial.before.facts:.3f} → {trial.after.facts:.3f}  "
+        f"{'passed ' if trial.passed else 'refused'} {trial.cpu_seconds:5.1f} CPU s"
+    )
+
+
+def table(like: str, trials: Sequence[Trial]) -> str:
+    """One table a liked style; the last lines hold what must be true."""
+    rated = [trial for trial in trials if not trial.shuffled]
+    control = [trial for trial in trials if trial.shuffled]
+    net = [a.liked_gain - b.liked_gain for a, b in zip(rated, control, strict=True)]
+    rows = [
+        f"## Liking {like}\n",
+        "| seed | liked before | after | after shuffled | gain minus shuffled gain | facts before | after | gate (shuffled) |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for a, b, difference in zip(rated, control, net, strict=True):
+        rows.append(
+            f"| {a.seed} | {a.before.liked_share:.3f} | {a.after.liked_share:.3f} | "
+            f"{b.after.liked_share:.3f} | {difference:+.3f} | {a.before.facts:.3f} | {a.after.facts:.3f} | "
+            f"{_gate(a)} ({_gate(b)}) |"
+        )
+    rows += [
+        "",
+        f"* liked gain minus shuffled gain: {fmean(net):+.3f} (t = {t_value(net):.1f}); "
+        "must be ≥ +0.20 with t ≥ 5, goal +0.30",
+        f"* facts: {fmean(t.facts_change for t in rated):+.3f}; must not fall by more than 0.04, goal 0.02",
+        f"* shuffled drift: {fmean(abs(t.liked_gain) for t in control):.3f}; goal ≤ 0.10",
+        f"* a round: {fmean(t.cpu_seconds for t in trials):.1f} CPU seconds, gate included",
+    ]
+    return "\n".join(rows)
+
+
+def t_value(differences: Sequence[float]) -> float:
+    """Student's t of a mean against 0 (paired by seed)."""
+    if len(differences) < 2:
+        return math.nan
+    spread = stdev(differences)
+    return fmean(differences) / (spread / math.sqrt(len(differences))) if spread else math.inf
+
+
+def _gate(trial: Trial) -> str:
+    return "passed" if trial.passed else "refused"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

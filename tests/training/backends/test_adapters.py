@@ -1,0 +1,131 @@
+"""Adapters on disk: PEFT's layout, the same bytes, and a sentence for everything that is off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from goodbot.errors import AdapterError
+
+from tests.support import require
+
+require("safetensors")
+
+from goodbot_training.backends.adapters import (  # noqa: E402
+    AdapterWeights,
+    fit,
+    fresh,
+    read_adapter,
+    write_adapter,
+)
+
+SHAPES = {"model.layers.0.mlp.up_proj": (6, 4), "model.layers.0.mlp.down_proj": (4, 6)}
+
+
+def adapter() -> AdapterWeights:
+    return fresh(SHAPES, rank=2, alpha=4.0, seed=1)
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    write_adapter(tmp_path, adapter(), base_model="Qwen/Qwen3-8B")
+    again = read_adapter(tmp_path)
+    assert (again.rank, again.alpha, again.scale) == (2, 4.0, 2.0)
+    for path, (a, b) in adapter().pairs.items():
+        np.testing.assert_array_equal(again.pairs[path][0], a)
+        np.testing.assert_array_equal(again.pairs[path][1], b)
+    config = json.loads((tmp_path / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == "Qwen/Qwen3-8B"
+    assert config["target_modules"] == ["down_proj", "up_proj"]
+
+
+def test_no_path_of_this_machine_is_written(tmp_path: Path) -> None:
+    write_adapter(tmp_path, adapter(), base_model=str(tmp_path))
+    assert str(tmp_path) not in (tmp_path / "adapter_config.json").read_text()
+
+
+def test_a_fresh_adapter_depends_on_seed_and_path_only() -> None:
+    one, two = adapter(), fresh(dict(reversed(SHAPES.items())), rank=2, alpha=1.0, seed=1)
+    other = fresh(SHAPES, rank=2, alpha=4.0, seed=2)
+    for path in SHAPES:
+        np.testing.assert_array_equal(one.pairs[path][0], two.pairs[path][0])
+        assert not np.array_equal(one.pairs[path][0], other.pairs[path][0])
+        assert not one.pairs[path][1].any()
+
+
+def change_config(directory: Path, **changes: Any) -> None:
+    path = directory / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"use_dora": True}, "use_dora"),
+        ({"rank_pattern": {"x": 2}}, "rank_pattern"),
+        ({"peft_type": "IA3"}, "not a LoRA"),
+        ({"r": "two"}, "rank"),
+        ({"r": 3}, "another rank"),
+    ],
+)
+def test_foreign_kinds_are_refused(changes: dict[str, Any], word: str, tmp_path: Path) -> None:
+    write_adapter(tmp_path, adapter())
+    change_config(tmp_path, **changes)
+    with pytest.raises(AdapterError, match=word):
+        read_adapter(tmp_path)
+
+
+def test_rslora_scales_by_the_root(tmp_path: Path) -> None:
+    write_adapter(tmp_path, adapter())
+    change_config(tmp_path, use_rslora=True)
+    assert read_adapter(tmp_path).scale == pytest.approx(4 / 2**0.5)
+
+
+def test_bf16_is_read(tmp_path: Path) -> None:
+    write_adapter(tmp_path, adapter())
+    name = "base_model.model.x.lora_{}.weight"
+    halves = {"A": np.array([[1.5, -2.0]], np.float32), "B": np.array([[0.25]], np.float32)}
+    header, content = {}, b""
+    for half, array in halves.items():
+        data = (array.view(np.uint32) >> 16).astype(np.uint16).tobytes()
+        header[name.format(half)] = {
+            "dtype": "BF16",
+            "shape": array.shape,
+            "data_offsets": (len(content), len(content) + len(data)),
+        }
+        content += data
+    head = json.dumps(header).encode()
+    weights = len(head).to_bytes(8, "little") + head + content
+    (tmp_path / "adapter_model.safetensors").write_bytes(weights)
+    change_config(tmp_path, r=1)
+    a, b = read_adapter(tmp_path).pairs["x"]
+    assert a.tolist() == [[1.5, -2.0]]
+    assert b.tolist() == [[0.25]]
+
+
+def test_missing_torn_empty_and_poisoned_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(AdapterError, match="cannot be read"):
+        read_adapter(tmp_path)
+    write_adapter(tmp_path, adapter())
+    weights = tmp_path / "adapter_model.safetensors"
+    whole = weights.read_bytes()
+    for cut in (0, 4, 40, len(whole) - 1):
+        weights.write_bytes(whole[:cut])
+        with pytest.raises(AdapterError):
+            read_adapter(tmp_path)
+    poisoned = adapter()
+    poisoned.pairs["model.layers.0.mlp.up_proj"][1][0, 0] = np.nan
+    write_adapter(tmp_path, poisoned)
+    with pytest.raises(AdapterError, match="not finite"):
+        read_adapter(tmp_path)
+
+
+def test_fitting_to_a_model(tmp_path: Path) -> None:
+    whole = fit(adapter(), SHAPES | {"new": (3, 5)}, tmp_path)
+    assert [part.shape for part in whole.pairs["new"]] == [(2, 5), (3, 2)]
+    assert not any(part.any() for part in whole.pairs["new"])
+    for shapes in ({}, SHAPES | {"model.layers.0.mlp.up_proj": (7, 4)}):
+        with pytest.raises(AdapterError, match="not for this model"):
+            fit(adapter(), shapes, tmp_path)

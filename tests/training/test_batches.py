@@ -1,0 +1,73 @@
+"""Batches: deterministic, fair, complete, padded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+from goodbot_training.batches import make_batches, normalizer, order, planned_steps
+from goodbot_training.types import TrainingSettings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.training.factories import make_rollout
+
+counts = st.integers(1, 40)
+
+
+def rollouts(count: int) -> list:
+    return [make_rollout(index, length=1 + index % 5) for index in range(count)]
+
+
+@settings(deadline=None)
+@given(counts, st.integers(1, 9), st.integers(1, 20), st.integers(0, 2**32))
+def test_a_round_is_complete_fair_and_repeatable(
+    count: int, batch_size: int, steps: int, seed: int
+) -> None:
+    chosen = TrainingSettings(batch_size=batch_size, steps=steps)
+    items = rollouts(count)
+    advantages = [float(index) for index in range(count)]
+    one, two = (list(make_batches(items, advantages, chosen, seed=seed)) for _ in range(2))
+    assert len(one) == planned_steps(count, chosen) <= steps
+    seen: Counter[float] = Counter()
+    for batch, again in zip(one, two, strict=True):
+        assert len(batch.sequences) == len(batch.temperature) == batch_size
+        assert batch.advantages.tolist() == again.advantages.tolist()
+        seen.update(batch.advantages.tolist())
+    looks = [seen[advantage] for advantage in advantages]
+    assert max(looks) - min(looks) <= 1, "each about equally often"
+    assert sum(looks) < chosen.max_passes * count + batch_size
+    assert len({batch.normalizer for batch in one}) == 1, "constant over the round"
+
+
+@given(counts, st.integers(0, 1000))
+def test_an_epoch_repeats_nothing(count: int, seed: int) -> None:
+    indices = list(islice(order(count, seed=seed), 3 * count))
+    for epoch in range(3):
+        assert sorted(indices[epoch * count : (epoch + 1) * count]) == list(range(count))
+
+
+def test_another_seed_is_another_order() -> None:
+    assert len({tuple(islice(order(20, seed=seed), 20)) for seed in range(5)}) == 5
+
+
+def test_few_ratings_make_few_steps() -> None:
+    chosen = TrainingSettings(steps=32, batch_size=8, max_passes=16)
+    assert [planned_steps(n, chosen) for n in (1, 5, 16, 32, 1000)] == [2, 10, 32, 32, 32]
+    assert list(make_batches([], [], chosen, seed=0)) == []
+
+
+def test_padding_and_the_normalizer() -> None:
+    items = [make_rollout(0, length=1), make_rollout(1, length=4)]
+    chosen = TrainingSettings(batch_size=2, steps=1)
+    assert normalizer(items, chosen) == 5.0
+    (batch,) = make_batches(items, [0.5, -0.5], chosen, seed=1)
+    row = batch.advantages.tolist().index(0.5)
+    assert batch.mask.sum(1).tolist() == ([1, 4] if row == 0 else [4, 1])
+    assert batch.sampling_logprobs[row].tolist() == [-1, 0, 0, 0]
+    assert batch.reference_logprobs[1 - row].tolist() == [-3, -3, -3, -3]
+    assert all(
+        array.dtype == np.float32
+        for array in (batch.mask, batch.sampling_logprobs, batch.reference_logprobs)
+    )

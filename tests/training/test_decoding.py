@@ -1,0 +1,107 @@
+"""The sampling loop around a scripted model: pieces, endings, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from goodbot.backend import SampleRequest
+from goodbot.errors import ServerError
+from goodbot_training.backends.decoding import generate
+
+END = 256
+
+
+class Bytes:
+    """A chat whose tokens are UTF-8 bytes."""
+
+    stops = frozenset({END})
+
+    def prompt(self, messages: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(messages[-1]["content"].encode())
+
+    def text(self, tokens: Sequence[int]) -> str:
+        return bytes(tokens).decode(errors="replace")
+
+
+class Script:
+    """A model that says what it is told to, row by row."""
+
+    context = 64
+
+    def __init__(self, *texts: bytes, logprob: float = -0.5) -> None:
+        self._rows = [[*text, END] for text in texts]
+        self._logprob = logprob
+        self.shapes: list[tuple[int, ...]] = []
+
+    def decoder(self) -> Any:
+        position = 0
+
+        def step(inputs: Any, temperatures: Any, uniforms: Any) -> tuple[list[int], list[float]]:
+            nonlocal position
+            self.shapes.append(inputs.shape)
+            tokens = [row[min(position, len(row) - 1)] for row in self._rows[: len(inputs)]]
+            position += 1
+            return tokens, [self._logprob] * len(tokens)
+
+        return step
+
+
+def ask(text: str = "hi", **changes: Any) -> SampleRequest:
+    messages = [{"role": "user", "content": text}]
+    return SampleRequest(messages=messages, **({"max_tokens": 32} | changes))
+
+
+def stream(model: Script, **changes: Any) -> tuple[list[str], Any]:
+    pieces: list[str] = []
+    (answer,) = generate(
+        model,
+        Bytes(),
+        [ask(**changes)],
+        lambda text: not pieces.append(text),  # pyright: ignore[reportArgumentType]
+    )
+    return pieces, answer
+
+
+def test_no_piece_ends_inside_a_character() -> None:
+    pieces, answer = stream(Script("ä 👍!".encode()))
+    assert [piece for piece in pieces if piece] == ["ä", " ", "👍", "!"]
+    assert answer.text == "ä 👍!"
+    assert answer.finish == "stop"
+    assert len(answer.tokens) == len(answer.logprobs) == len(pieces) == 2 + 1 + 4 + 1 + 1
+
+
+def test_an_answer_cut_inside_a_character_still_adds_up() -> None:
+    pieces, answer = stream(Script("ab👍".encode()), max_tokens=4)
+    assert answer.finish == "length"
+    assert "".join(pieces) == answer.text
+    assert answer.text.startswith("ab")
+    assert len(answer.tokens) == 4
+
+
+def test_the_cache_sees_the_prompt_once() -> None:
+    model = Script(b"abc")
+    stream(model)
+    assert model.shapes == [(1, 2), (1, 1), (1, 1), (1, 1)]
+
+
+def test_rows_end_on_their_own() -> None:
+    model = Script(b"long one", b"s")
+    one, two = generate(model, Bytes(), [ask("aa"), ask("bb")])  # pyright: ignore[reportArgumentType]
+    assert (one.text, two.text) == ("long one", "s")
+    assert len(two.tokens) == len(two.logprobs) == 2
+
+
+def test_the_context_bounds_an_answer() -> None:
+    _, answer = stream(Script(b"x" * 99), text="p" * 60, max_tokens=32)
+    assert len(answer.tokens) == 4
+    assert answer.finish == "length"
+    with pytest.raises(ServerError, match="longer"):
+        stream(Script(b"x"), text="p" * 64)
+
+
+def test_numbers_that_are_not_finite_are_an_error() -> None:
+    with pytest.raises(ServerError, match="finite"):
+        stream(Script(b"x", logprob=float(np.nan)))

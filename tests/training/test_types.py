@@ -1,0 +1,109 @@
+"""A job that is off is refused with one sentence that names the field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from goodbot.errors import TrainingError
+from goodbot_training.types import Job, TrainingSettings
+
+from tests.training.factories import raw_item, raw_job
+
+
+def test_a_good_job() -> None:
+    tokens = {"prompt_tokens": [1, 2], "tokens": [3], "logprobs": [-0.5]}
+    job = Job.parse(raw_job(items=[raw_item(), raw_item(1, **tokens)], settings={"steps": 5}))
+    assert (job.run, job.seed, job.parent, str(job.behaviour[3])) == (7, 3, None, "v3")
+    assert job.settings == TrainingSettings(steps=5)
+    assert (job.baseline.mean, job.baseline.weight) == (0.25, 0.5)
+    assert [item.captured for item in job.items] == [False, True]
+
+
+def test_what_may_be_left_out() -> None:
+    least = {"protocol": 1, "model": "m", "output": "o", "items": []}
+    job = Job.parse(least)
+    assert job.settings == TrainingSettings()
+    assert job.baseline.weight == 0
+    assert not job.anchors
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"protocol": 2}, "protocol"),
+        ({"model": 5}, "model"),
+        ({"output": ""}, "output"),
+        ({"seed": 1.5}, "seed"),
+        ({"items": {}}, "items"),
+        ({"items": [5]}, "item"),
+        ({"baseline": {"mean": float("inf")}}, "baseline.mean"),
+        ({"behaviour": {"x": "y"}}, "behaviour"),
+        ({"anchors": [[]]}, "anchor"),
+    ],
+)
+def test_a_bad_job(changes: dict[str, Any], word: str) -> None:
+    refused(raw_job(**changes), word)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"id": ""}, "id"),
+        ({"reward": float("nan")}, "reward"),
+        ({"reward": None}, "reward"),
+        ({"reward": True}, "reward"),
+        ({"reward": 2}, "reward"),
+        ({"weight": -1}, "weight"),
+        ({"version": "3"}, "version"),
+        ({"temperature": -1}, "temperature"),
+        ({"split": "test"}, "split"),
+        ({"messages": []}, "message"),
+        ({"messages": [{"role": "user", "content": ["secret"]}]}, "content"),
+        ({"response": None}, "response"),
+        ({"tokens": ["a"]}, "token"),
+        ({"tokens": [-1]}, "token"),
+        ({"prompt_tokens": [1], "tokens": [1, 2], "logprobs": [-1]}, "differ"),
+        ({"logprobs": [float("nan")]}, "logprobs"),
+        ({"logprobs": [0.5]}, "above 0"),
+    ],
+)
+def test_a_bad_item(changes: dict[str, Any], word: str) -> None:
+    refused(raw_job(items=[raw_item(**changes)]), word)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"magic": 1},
+        {"steps": "many"},
+        {"steps": 0},
+        {"steps": 1.5},
+        {"learning_rate": 0},
+        {"learning_rate": float("nan")},
+        {"kl": -1},
+        {"objective": 3},
+        {"ema_decay": 1.0},
+        {"token_low": 1.5},
+        {"trajectory_high": 0.9},
+        {"trajectory_low": "low"},
+        {"gate_max_tokens": 0},
+    ],
+)
+def test_a_bad_setting(settings: dict[str, Any]) -> None:
+    refused(raw_job(settings=settings), next(iter(settings)).split("_")[0])
+
+
+def test_an_optional_setting_may_be_null() -> None:
+    assert TrainingSettings.from_mapping({"trajectory_low": None}).trajectory_low is None
+    with pytest.raises(TrainingError):
+        TrainingSettings.from_mapping({"kl": None})
+
+
+def refused(raw: dict[str, Any], word: str) -> None:
+    with pytest.raises(TrainingError) as caught:
+        Job.parse(raw)
+    assert caught.value.kind == "data"
+    assert word in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert str(caught.value).endswith(".")

@@ -1,0 +1,376 @@
+"""The worker as the daemon sees it: a real child process, JSON lines in and out."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from goodbot.errors import AdapterError, TrainingError
+from goodbot_training import worker
+
+from tests.support import require
+
+FACTORIES = {
+    "torch": "goodbot_training.backends.torch.trainer:TorchBackend",
+    "mlx": "goodbot_training.backends.mlx.trainer:MlxBackend",
+}
+SECRET = "a very private question"
+FILES = ["adapter_config.json", "adapter_model.safetensors"]
+
+
+def start(mode: str, factory: str = FACTORIES["torch"]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "goodbot_training.worker", mode, factory],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def make_job(model: Path, output: Path, **changes: Any) -> dict[str, Any]:
+    """Eight ratings that like short answers, six to train on."""
+    items = [
+        {
+            "id": f"turn-{index}",
+            "messages": [{"role": "user", "content": f"{SECRET} {index}"}],
+            "response": "Yes." if index % 2 else "Well, that is quite a long story.",
+            "temperature": 0.8,
+            "version": 0,
+            "reward": 1.0 if index % 2 else -1.0,
+            "split": "train" if index < 6 else "held_out",
+        }
+        for index in range(8)
+    ]
+    settings = {"steps": 4, "rank": 4, "gate_anchors": 8, "gate_max_tokens": 6}
+    return {
+        "protocol": 1,
+        "run": 7,
+        "model": str(model),
+        "parent": None,
+        "output": str(output),
+        "settings": settings,
+        "items": items,
+        **changes,
+    }
+
+
+def train(job: object, factory: str = FACTORIES["torch"]) -> tuple[list[dict[str, Any]], str]:
+    with start("train", factory) as child:
+        out, log = child.communicate(json.dumps(job) + "\n", timeout=60)
+    assert child.returncode == 0, log
+    assert SECRET not in out
+    assert SECRET not in log
+    return [json.loads(line) for line in out.splitlines()], log
+
+
+@pytest.mark.parametrize("backend", FACTORIES)
+def test_a_round_from_job_to_candidate(backend: str, random_model: Path, tmp_path: Path) -> None:
+    require("torch" if backend == "torch" else "mlx_lm")
+    events, _ = train(make_job(random_model, tmp_path), FACTORIES[backend])
+    phases = [event["phase"] for event in events if event["event"] == "progress"]
+    assert list(dict.fromkeys(phases)) == ["load", "rollouts", "train", "gate"]
+    assert [event["event"] for event in events[-2:]] == ["gate", "done"]
+    steps = [event for event in events if event.get("phase") == "train"]
+    assert [(event["step"], event["steps"]) for event in steps] == [(n, 4) for n in (1, 2, 3, 4)]
+    assert all(event["eta"] >= 0 and event["kl"] >= 0 for event in steps)
+    gate, done = events[-2:]
+    assert gate["reason"].endswith(".")
+    assert gate["metrics"]["held_out"] == 2
+    assert gate["metrics"]["margin_change"] > 0
+    assert done["metrics"]["rollouts"] == 6
+    assert done["seconds"] > 0
+    assert done["baseline"]["weight"] == pytest.approx(1 - 0.99**6)
+    assert sorted(path.name for path in tmp_path.iterdir()) == FILES
+
+
+def test_the_next_round_goes_on_from_the_last(random_model: Path, tmp_path: Path) -> None:
+    require("torch")
+    one, two = tmp_path / "1", tmp_path / "2"
+    one.mkdir(), two.mkdir()
+    events, _ = train(make_job(random_model, one))
+    job = make_job(
+        random_model,
+        two,
+        run=8,
+        parent=str(one),
+        behaviour={"1": str(one)},
+        baseline=events[-1]["baseline"],
+        anchors=[[{"role": "user", "content": "Hello"}]],
+    )
+    for item in job["items"]:
+        item["version"] = 1
+    job["items"][0]["version"] = 99  # nobody knows that one
+    events, _ = train(job)
+    assert events[-1]["event"] == "done"
+    assert events[-1]["metrics"]["off_policy"] == 1
+    first = next(event for event in events if event.get("phase") == "train")
+    assert first["trajectory_acceptance"] > 0.5, "the ratio is 1 under who wrote the answer"
+    assert (one / FILES[1]).read_bytes() != (two / FILES[1]).read_bytes()
+
+
+def test_ratings_that_all_agree_teach_nothing(random_model: Path, tmp_path: Path) -> None:
+    require("torch")
+    job = make_job(random_model, tmp_path)
+    for item in job["items"]:
+        item["reward"] = -1.0
+    events, _ = train(job)
+    gate, done = events[-2:]
+    assert not gate["passed"]
+    assert "nothing to learn" in gate["reason"]
+    assert done["metrics"]["skipped"] == 4
+    assert done["baseline"]["mean"] == -1.0
+
+
+def test_a_poisoned_rating_fails_the_run(random_model: Path, tmp_path: Path) -> None:
+    poison = make_job(random_model, tmp_path)
+    poison["items"][2]["reward"] = float("nan")
+    events, _ = train(poison)
+    assert [(event["event"], event["kind"]) for event in events] == [("failed", "data")]
+    assert "turn-2: reward" in events[0]["reason"]
+    assert not list(tmp_path.iterdir())
+
+
+def poisons(model: Path, output: Path) -> dict[str, tuple[Any, str, str]]:
+    """What is wrong → the job, the kind of failure and a word of its sentence."""
+    foreign, explode = make_job(model, output), make_job(model, output)
+    foreign["items"][0] |= {"prompt_tokens": [1], "tokens": [99999], "logprobs": [-1.0]}
+    explode["settings"] |= {"kl": 1e38, "learning_rate": 10.0}
+    adapter = make_job(model, output, parent=str(output))
+    return {
+        "token ids": (foreign, "data", "token ids"),
+        "numbers": (explode, "nan", "finite"),
+        "no directory": (make_job(output / "nowhere", output), "error", "no such directory"),
+        "no model": (make_job(output, output), "error", "config.json is missing"),
+        "no adapter": (adapter, "error", "cannot be read"),
+        "objective": (make_job(model, output, settings={"objective": "magic"}), "data", "magic"),
+        "no items": (make_job(model, output, items=[]), "data", "no rated turn"),
+        "no job": ("nonsense", "data", "not an object"),
+    }
+
+
+@pytest.mark.parametrize("name", poisons(Path("model"), Path("output")))
+def test_what_is_wrong_is_told_in_a_sentence(
+    name: str, random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("torch")
+    monkeypatch.setattr(worker, "give_way", lambda: None)
+    job, kind, word = poisons(random_model, tmp_path)[name]
+    events: list[dict[str, Any]] = []
+    lines = SimpleNamespace(emit=events.append)
+    stdin = io.BytesIO(json.dumps(job).encode() + b"\n")
+    worker.train(lines, stdin, FACTORIES["torch"])  # pyright: ignore[reportArgumentType]
+    last = events[-1]
+    assert (last["event"], last["kind"]) == ("failed", kind), last
+    assert word in last["reason"]
+    assert last["reason"].count("\n") == 0
+    assert SECRET not in json.dumps(events)
+    assert not list(tmp_path.iterdir()), "no candidate is left"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (MemoryError(), "oom"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "oom"),
+        (RuntimeError("[malloc_or_wait] Unable to allocate"), "oom"),
+        (type("OutOfMemoryError", (RuntimeError,), {})("CUDA"), "oom"),
+        (TrainingError("No.", kind="nan"), "nan"),
+        (AdapterError("No."), "error"),
+        (RuntimeError(SECRET), "error"),
+    ],
+)
+def test_failures_are_sorted(
+    error: Exception, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, reason = worker.failure(error)
+    assert found == kind
+    assert reason.endswith(".")
+    assert SECRET not in reason + capsys.readouterr().err
+
+
+def test_a_backend_that_cannot_be_imported_is_a_sentence(tmp_path: Path) -> None:
+    events, _ = train(make_job(tmp_path, tmp_path), "no.such:Thing")
+    assert events[-1]["event"] == "failed"
+    assert "no.such:Thing" in events[-1]["reason"]
+
+
+def test_a_terminated_run_leaves_nothing(random_model: Path, tmp_path: Path) -> None:
+    require("torch")
+    job = make_job(random_model, tmp_path)
+    job["settings"] |= {"steps": 100_000, "max_passes": 1_000_000}
+    with start("train") as child:
+        assert child.stdin
+        assert child.stdout
+        child.stdin.write(json.dumps(job) + "\n")
+        child.stdin.flush()
+        for line in child.stdout:
+            if json.loads(line).get("phase") == "train":
+                break
+        assert os.getpriority(os.PRIO_PROCESS, child.pid) >= 10, "the chat goes first"
+        child.send_signal(signal.SIGTERM)
+        rest = child.stdout.read()
+        assert child.wait(10) == 143
+    assert not any(json.loads(line)["event"] in ("done", "failed") for line in rest.splitlines())
+    assert not list(tmp_path.iterdir())
+
+
+class Client:
+    """The daemon's side of `serve`."""
+
+    def __init__(self, child: subprocess.Popen[str]) -> None:
+        self.child, self._next = child, 0
+
+    def send(self, op: str, **fields: Any) -> int:
+        assert self.child.stdin
+        self._next += 1
+        self.child.stdin.write(json.dumps({"id": self._next, "op": op, **fields}) + "\n")
+        self.child.stdin.flush()
+        return self._next
+
+    def read(self) -> dict[str, Any]:
+        assert self.child.stdout
+        return json.loads(self.child.stdout.readline())
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        identity = self.send(op, **fields)
+        event = self.read()
+        assert event["id"] == identity
+        return event
+
+    def generate(self, **fields: Any) -> tuple[str, dict[str, Any]]:
+        messages = [{"role": "user", "content": SECRET}]
+        question = {"messages": messages, "max_tokens": 8, "temperature": 0.8, "seed": 1}
+        identity, text = self.send("generate", **(question | fields)), ""
+        while (event := self.read())["event"] == "text":
+            text += event["text"]
+        assert event["id"] == identity
+        return text, event
+
+
+@pytest.fixture(scope="module", params=FACTORIES)
+def server(request: pytest.FixtureRequest, random_model: Path) -> Iterator[Client]:
+    require("torch" if request.param == "torch" else "mlx_lm")
+    with start("serve", FACTORIES[request.param]) as child:
+        assert child.stdin
+        child.stdin.write(json.dumps({"protocol": 1, "model": str(random_model), "seed": 0}) + "\n")
+        child.stdin.flush()
+        client = Client(child)
+        assert client.read() == {"event": "ready"}
+        yield client
+        child.stdin.close()
+        assert child.wait(20) == 0
+        assert child.stderr
+        assert SECRET not in child.stderr.read()
+
+
+@pytest.fixture(scope="module")
+def adapter(random_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained adapter of another rank than the server starts with."""
+    require("torch")
+    directory = tmp_path_factory.mktemp("adapter")
+    job = make_job(random_model, directory)
+    job["settings"]["learning_rate"] = 0.02
+    assert train(job)[0][-1]["event"] == "done"
+    return directory
+
+
+def test_an_answer_streams(server: Client) -> None:
+    text, done = server.generate()
+    assert done["text"] == text
+    assert done["version"] == 0
+    assert done["finish"] in ("stop", "length")
+    assert len(done["tokens"]) == len(done["logprobs"]) > 0
+    assert done["prompt_tokens"]
+    assert server.generate()[1]["tokens"] == done["tokens"], "the same seed, the same answer"
+
+
+def test_versions_are_loaded_and_swapped(server: Client, adapter: Path, tmp_path: Path) -> None:
+    base = server.generate()[1]["logprobs"]
+    assert server.ask("load", version=3, path=str(adapter))["event"] == "ok"
+    assert server.generate()[1]["version"] == 0, "loaded is not yet active"
+    assert server.generate(version=3)[1]["version"] == 3
+    assert server.generate()[1]["logprobs"] == base
+    assert server.ask("activate", version=3)["event"] == "ok"
+    assert server.ask("served")["version"] == 3
+    trained = server.generate()[1]
+    assert trained["version"] == 3
+    assert trained["logprobs"] != base
+    assert server.generate(version=0)[1]["logprobs"] == base
+    assert server.ask("unload", version=3)["kind"] == "adapter"
+    assert server.ask("activate", version=0)["event"] == "ok"
+    assert server.ask("unload", version=3)["event"] == "ok"
+    assert server.generate(version=3)[1]["kind"] == "adapter"
+    broken = server.ask("load", version=4, path=str(tmp_path))
+    assert (broken["event"], broken["kind"]) == ("error", "adapter")
+    assert server.generate()[1]["logprobs"] == base
+
+
+def test_an_answer_is_cancelled_while_it_is_written(server: Client) -> None:
+    messages = [{"role": "user", "content": "tell"}]
+    fields = {"messages": messages, "max_tokens": 400, "temperature": 3.0, "seed": 5}
+    running, waiting = server.send("generate", **fields), server.send("generate", **fields)
+    server.send("cancel", target=waiting)
+    assert server.read()["id"] == running
+    server.send("cancel", target=running)
+    ends: dict[int, dict[str, Any]] = {}
+    while len(ends) < 2:
+        event = server.read()
+        if event["event"] == "done":
+            ends[event["id"]] = event
+    assert ends[running]["finish"] == "cancelled"
+    assert len(ends[running]["tokens"]) < 400
+    assert ends[waiting]["finish"] == "cancelled"
+    assert not ends[waiting]["tokens"]
+
+
+def test_bad_requests_are_answered(server: Client) -> None:
+    assert server.ask("dance")["event"] == "error"
+    assert server.ask("activate", version="x")["event"] == "error"
+    assert server.ask("activate", version=77)["kind"] == "adapter"
+    assert server.generate(messages=[])[1]["event"] == "error"
+    assert (
+        server.generate(messages=[{"role": "user", "content": "x" * 9000}])[1]["event"] == "error"
+    )
+    assert server.generate()[1]["event"] == "done", "and it goes on"
+
+
+def test_serve_refuses_what_is_no_model(tmp_path: Path) -> None:
+    require("torch")
+    with start("serve") as child:
+        out, _ = child.communicate(json.dumps({"protocol": 1, "model": str(tmp_path)}) + "\n")
+    assert child.returncode == 0
+    answer = json.loads(out)
+    assert answer["event"] == "failed"
+    assert "not a model" in answer["reason"]
+
+
+def test_serve_ends_on_sigterm_and_when_stdin_closes(random_model: Path) -> None:
+    require("torch")
+    for close in (True, False):
+        with start("serve") as child:
+            assert child.stdin
+            assert child.stdout
+            child.stdin.write(json.dumps({"protocol": 1, "model": str(random_model)}) + "\n")
+            child.stdin.flush()
+            assert json.loads(child.stdout.readline()) == {"event": "ready"}
+            messages = [{"role": "user", "content": "go"}]
+            request = {"id": 1, "op": "generate", "messages": messages, "max_tokens": 480}
+            child.stdin.write(json.dumps({**request, "temperature": 5.0}) + "\n")
+            child.stdin.flush()
+            child.stdout.readline()
+            began = time.monotonic()
+            child.stdin.close() if close else child.send_signal(signal.SIGTERM)
+            assert child.wait(10) == (0 if close else 143)
+            assert time.monotonic() - began < 2

@@ -1,0 +1,1 @@
+"""What turns ratings into a better adapter, and samples from it. Imports no ML framework."""

@@ -1,0 +1,178 @@
+"""A backend around a model: all of `TrainingBackend` and `Sampler` but the arithmetic."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from goodbot.backend import (
+    LoraSettings,
+    LossFunction,
+    OptimizerSettings,
+    Sampled,
+    SampleRequest,
+    StepStats,
+    TokenizedTurn,
+    TrainingBatch,
+)
+from goodbot.errors import AdapterError
+from goodbot.events import Message
+
+from goodbot_training.backends.adapters import (
+    AdapterWeights,
+    fit,
+    fresh,
+    read_adapter,
+    write_adapter,
+)
+from goodbot_training.backends.chat import Chat, base_model_name, check_model_directory
+from goodbot_training.backends.decoding import Decoder, generate
+from goodbot_training.backends.packing import pack
+
+if TYPE_CHECKING:
+    from goodbot.backend import Floats
+
+    from goodbot_training.backends.packing import Packed
+
+
+class Model(Decoder, Protocol):
+    """A loaded base model with LoRA on all linear projections: what a framework must bring."""
+
+    vocabulary: int
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, int]]:
+        """Module path → (out, in) of every adapted projection."""
+        ...
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the adapter has its effect; the base speaks otherwise."""
+        ...
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None: ...
+
+    def prepare(self, weights: AdapterWeights) -> Any:
+        """The adapter as the framework's own arrays."""
+        ...
+
+    def assign(self, prepared: Any) -> None:
+        """Put prepared weights in place; what was prepared stays as it is."""
+        ...
+
+    def extract(self) -> AdapterWeights:
+        """The weights in place."""
+        ...
+
+    def scores(self, packed: Packed, temperature: Sequence[float]) -> Floats:
+        """fp32 log-probs of the targets, `(B, R)`, no gradient."""
+        ...
+
+
+class ModelSampler:
+    """A sampler over a loaded model. Activating a version replaces the adapter weights in place."""
+
+    def __init__(self, model: Model, chat: Chat) -> None:
+        self._model, self._chat = model, chat
+        self._versions: dict[int, Any] = {}
+        self._active: int | None = None
+
+    def load_adapter(self, version: int, directory: Path) -> None:
+        """Keep an adapter ready as `version` (1 or more). Raises AdapterError."""
+        if version < 1:
+            raise AdapterError(f"Version {version} cannot be loaded: 0 is the base model.")
+        if version == self._active:
+            raise AdapterError(f"Version {version} is active and cannot be replaced.")
+        weights = fit(read_adapter(directory), self._model.shapes, directory)
+        self._versions[version] = self._model.prepare(weights)
+
+    def activate(self, version: int) -> None:
+        """Answer with `version`; 0 is the base. Raises AdapterError for one that is not loaded."""
+        if version:
+            if version not in self._versions:
+                raise AdapterError(f"Version {version} is not loaded.")
+            self._model.assign(self._versions[version])
+        self._model.enabled = bool(version)
+        self._active = version
+
+    def unload_adapter(self, version: int) -> None:
+        """Forget a version. Raises AdapterError for the active one."""
+        if version and version == self._active:
+            raise AdapterError(f"Version {version} is active and cannot be unloaded.")
+        self._versions.pop(version, None)
+
+    def sample(
+        self, request: SampleRequest, on_text: Callable[[str], bool] | None = None
+    ) -> Sampled:
+        """Sample one answer."""
+        return generate(self._model, self._chat, [request], on_text)[0]
+
+    def sample_many(self, requests: Sequence[SampleRequest]) -> list[Sampled]:
+        """Sample an answer to each request."""
+        return generate(self._model, self._chat, requests)
+
+
+class ModelBackend(ABC):
+    """The common part of the torch and the MLX backend."""
+
+    name: str
+    _model: Any
+    _chat: Chat
+    _lora: LoraSettings
+    _seed: int
+    _base_name: str
+
+    @abstractmethod
+    def _load_model(self, directory: Path, config: dict[str, Any], rank: int) -> Model: ...
+
+    @abstractmethod
+    def train(
+        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction
+    ) -> Iterator[StepStats]:
+        """One optimizer step a batch; see `TrainingBackend.train`."""
+
+    def load(
+        self, model: Path, *, lora: LoraSettings, adapter: Path | None = None, seed: int = 0
+    ) -> None:
+        """Load a local model directory. A parent adapter keeps its own rank and alpha."""
+        config = check_model_directory(model)
+        self._chat = Chat(model, config)
+        self._lora, self._seed, self._base_name = lora, seed, base_model_name(config)
+        self._model = self._load_model(model, config, lora.rank)
+        self.load_adapter(adapter)
+
+    def tokenize(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
+        """Token ids by the model's own chat template."""
+        return self._chat.turn(messages, response)
+
+    def logprobs(
+        self, batch: Sequence[TokenizedTurn], *, temperature: Sequence[float], adapter: bool
+    ) -> list[Floats]:
+        """fp32 log-probs of each response token; see `TrainingBackend.logprobs`."""
+        if not batch:
+            return []
+        self._model.enabled = adapter
+        packed = pack(batch, vocabulary=self._model.vocabulary)
+        rows = self._model.scores(packed, temperature)
+        return [row[: len(turn.response)] for row, turn in zip(rows, batch, strict=True)]
+
+    def load_adapter(self, directory: Path | None) -> None:
+        """Replace the adapter; None starts a fresh one. Raises AdapterError."""
+        shapes = self._model.shapes
+        if directory is None:
+            weights = fresh(shapes, rank=self._lora.rank, alpha=self._lora.alpha, seed=self._seed)
+        else:
+            weights = fit(read_adapter(directory), shapes, directory)
+        self._model.assign(self._model.prepare(weights))
+        self._model.enabled = True
+
+    def save_adapter(self, directory: Path) -> None:
+        """Write the adapter in PEFT's layout."""
+        write_adapter(directory, self._model.extract(), base_model=self._base_name)
+
+    def sampler(self) -> ModelSampler:
+        """A sampler over the same weights: activating one of its versions replaces the adapter."""
+        return ModelSampler(self._model, self._chat)

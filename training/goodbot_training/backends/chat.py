@@ -1,0 +1,126 @@
+"""A model directory's tokenizer and chat template, and what counts as a model directory at all."""
+
+# pyright: standard
+# (tokenizers and safetensors ship no complete types)
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.backend import TokenizedTurn
+from goodbot.errors import TrainingError
+from goodbot.events import Message
+
+
+def check_model_directory(directory: Path) -> dict[str, Any]:
+    """The model's config; a sentence (TrainingError) when this is no model we can load.
+
+    Only a local directory with safetensors weights: nothing is downloaded, unpickled or executed.
+    """
+
+    def refuse(why: str) -> TrainingError:
+        return TrainingError(f"{directory} is not a model that can be loaded: {why}.")
+
+    if not directory.is_dir():
+        raise refuse("there is no such directory")
+    try:
+        config = json.loads((directory / "config.json").read_bytes())
+    except FileNotFoundError:
+        raise refuse("config.json is missing") from None
+    except (OSError, ValueError):
+        raise refuse("config.json cannot be read") from None
+    if not isinstance(config, dict) or "model_type" not in config:
+        raise refuse("config.json names no model_type")
+    weights = sorted(path.name for path in directory.glob("model*.safetensors"))
+    if not weights:
+        raise refuse("there are no model*.safetensors files")
+    if "model.safetensors" in weights and len(weights) > 1:
+        # mlx-lm would load all of them, the last one winning.
+        raise refuse("model.safetensors lies beside other model*.safetensors files")
+    if not any((directory / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
+        raise refuse("there is no tokenizer")
+    return config  # pyright: ignore[reportUnknownVariableType]
+
+
+def base_model_name(config: dict[str, Any]) -> str:
+    """The public name that a model's config gives it, or nothing."""
+    name = config.get("_name_or_path") or ""
+    return name if isinstance(name, str) and not Path(name).is_absolute() else ""
+
+
+class Chat:
+    """Messages ↔ token ids, by the model's own template."""
+
+    def __init__(self, directory: Path, config: dict[str, Any]) -> None:
+        from transformers import AutoTokenizer
+
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(
+                str(directory), local_files_only=True, trust_remote_code=False
+            )
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            raise TrainingError(f"The tokenizer in {directory} cannot be loaded.") from error
+        if not self._tokenizer.chat_template:
+            raise TrainingError(f"The model in {directory} has no chat template.")
+        self.stops = self._stops(directory, config)
+        self.end = self._end()
+
+    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Token ids up to where the answer starts. Raises TrainingError(kind="data")."""
+        from jinja2 import TemplateError
+
+        try:
+            return tuple(
+                self._tokenizer.apply_chat_template(
+                    list(messages),
+                    add_generation_prompt=True,
+                    enable_thinking=False,  # read by the templates that know it
+                    return_dict=False,
+                )
+            )
+        except TemplateError as error:
+            raise TrainingError(
+                "The model's chat template refuses this conversation.", kind="data"
+            ) from error
+
+    def turn(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
+        """A whole turn; the response ends with the end token, as a sampled one does."""
+        ids = self._tokenizer.encode(response, add_special_tokens=False)
+        return TokenizedTurn(prompt=self.prompt(messages), response=(*ids, self.end))
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """Plain text, without the template's own tokens."""
+        return self._tokenizer.decode(
+            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+
+    def _stops(self, directory: Path, config: dict[str, Any]) -> frozenset[int]:
+        """Every token at which the model's files say that an answer ends."""
+        found: set[int] = set()
+        try:
+            generation = json.loads((directory / "generation_config.json").read_bytes())
+        except (OSError, ValueError):
+            generation = {}
+        for value in (
+            generation.get("eos_token_id"),
+            config.get("eos_token_id"),
+            self._tokenizer.eos_token_id,
+        ):
+            found.update(value if isinstance(value, list) else [] if value is None else [value])
+        return frozenset(int(one) for one in found)
+
+    def _end(self) -> int:
+        """The stop token that the template itself puts after an answer."""
+        ids = self._tokenizer.apply_chat_template(
+            [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
+            return_dict=False,
+        )
+        for token in reversed(ids):
+            if token in self.stops:
+                return token
+        if self._tokenizer.eos_token_id is None:
+            raise TrainingError("The model's tokenizer has no end token.")
+        return int(self._tokenizer.eos_token_id)

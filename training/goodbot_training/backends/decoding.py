@@ -1,0 +1,135 @@
+"""The sampling loop, once for all backends: a backend only computes one step.
+
+A token is drawn by inverting the cumulative distribution at a uniform number, and the uniforms come
+from NumPy, seeded by the request. So a seed gives the same answer alone or among others, and, up to
+rounding, on another backend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from goodbot.backend import Sampled, SampleRequest
+from goodbot.errors import ServerError
+
+from goodbot_training.backends.chat import Chat
+
+if TYPE_CHECKING:
+    from goodbot.backend import Floats
+
+    Step = Callable[[Any, Floats, Floats], tuple[list[int], list[float]]]
+
+_BROKEN = "\ufffd"  # what a tokenizer writes for bytes that are no character yet
+
+
+class Decoder(Protocol):
+    """A model that can continue sequences."""
+
+    context: int
+    """Tokens that the model can see, prompt and answer together."""
+
+    def decoder(self) -> Step:
+        """A step with its own KV cache: `(new ids (B, S), temperatures (B,), uniforms (B,))` → the
+        drawn token and its log-prob, a row each. Temperature 0 takes the likeliest, scored at 1."""
+        ...
+
+
+def generate(
+    model: Decoder,
+    chat: Chat,
+    requests: Sequence[SampleRequest],
+    on_text: Callable[[str], bool] | None = None,
+) -> list[Sampled]:
+    """One answer a request, in their order; those with prompts of equal length run together.
+
+    `on_text` gets each new piece of text (it may be empty) and is for a single request.
+    """
+    prompts = [chat.prompt(request.messages) for request in requests]
+    groups: dict[int, list[int]] = {}
+    for index, prompt in enumerate(prompts):
+        if len(prompt) >= model.context:
+            raise ServerError(
+                f"The conversation is longer than the model's {model.context} tokens."
+            )
+        groups.setdefault(len(prompt), []).append(index)
+    answers: dict[int, Sampled] = {}
+    for _, members in sorted(groups.items()):
+        rows = [
+            _Row(prompts[i], requests[i], chat, model.context - len(prompts[i]), on_text)
+            for i in members
+        ]
+        _run(model.decoder(), rows, chat.stops)
+        answers.update({i: row.result() for i, row in zip(members, rows, strict=True)})
+    return [answers[index] for index in range(len(requests))]
+
+
+def _run(step: Step, rows: list[_Row], stops: frozenset[int]) -> None:
+    inputs = np.asarray([row.prompt for row in rows], np.int64)
+    temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
+    while not all(row.finish for row in rows):
+        uniforms = np.asarray([row.random.random() for row in rows], np.float32)
+        tokens, logprobs = step(inputs, temperatures, uniforms)
+        for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
+            if not row.finish:
+                row.add(token, logprob, stops)
+        inputs = np.asarray(tokens, np.int64)[:, None]
+
+
+class _Row:
+    """One answer while it grows."""
+
+    def __init__(
+        self,
+        prompt: tuple[int, ...],
+        request: SampleRequest,
+        chat: Chat,
+        room: int,
+        on_text: Callable[[str], bool] | None,
+    ) -> None:
+        self.prompt, self.request, self.finish = prompt, request, ""
+        self.random = np.random.default_rng(request.seed)
+        self._chat, self._on_text = chat, on_text
+        self._limit = max(1, min(request.max_tokens, room))
+        self._tokens: list[int] = []
+        self._logprobs: list[float] = []
+        self._words = 0  # tokens without the end token
+        self._sent = ""
+
+    def add(self, token: int, logprob: float, stops: frozenset[int]) -> None:
+        if not math.isfinite(logprob):
+            raise ServerError("The model's numbers are not finite.")
+        self._tokens.append(token)
+        self._logprobs.append(logprob)
+        if token in stops:
+            self.finish = "stop"
+        else:
+            self._words += 1
+            if self._words >= self._limit:
+                self.finish = "length"
+        if self._on_text is not None and not self._on_text(self._piece()):
+            self.finish = self.finish or "cancelled"
+
+    def result(self) -> Sampled:
+        if self._on_text is None:
+            self._piece()
+        return Sampled(
+            prompt=self.prompt,
+            tokens=tuple(self._tokens),
+            logprobs=tuple(self._logprobs),
+            text=self._sent,
+            finish=self.finish,
+        )
+
+    def _piece(self) -> str:
+        """Text that is new and whole; half a character waits until the answer ends."""
+        text = self._chat.text(self._tokens[: self._words])
+        if not self.finish:
+            text = text.rstrip(_BROKEN)
+        if not text.startswith(self._sent):
+            return ""
+        piece = text[len(self._sent) :]
+        self._sent = text
+        return piece

@@ -1,0 +1,21 @@
+"""The PyTorch backend: CUDA, and CPU too. Importing this imports no framework."""
+
+from __future__ import annotations
+
+from goodbot import hookimpl
+from goodbot.backend import BackendSpec
+
+from goodbot_training.types import TrainingSettings
+
+
+@hookimpl
+def register_backend() -> BackendSpec:
+    """Offer `torch`."""
+    return BackendSpec(
+        name="torch",
+        factory="goodbot_training.backends.torch.trainer:TorchBackend",
+        requires=("torch", "transformers", "peft", "safetensors"),
+        extra="torch",
+        settings=TrainingSettings,
+        priority=10,
+    )

@@ -1,0 +1,41 @@
+"""One decoding step in torch; the loop around it is `goodbot_training.backends.decoding`."""
+
+# pyright: standard
+# (the framework ships no complete types)
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+
+class TorchDecoder:
+    """A causal LM with the KV cache of the answers that are being written."""
+
+    def __init__(self, causal: Any, device: torch.device) -> None:
+        self._causal, self._device = causal, device
+        self._cache = DynamicCache(config=causal.config)
+
+    @torch.no_grad()
+    def __call__(
+        self, inputs: Any, temperatures: Any, uniforms: Any
+    ) -> tuple[list[int], list[float]]:
+        """Draw a token a row; see `Decoder.decoder`."""
+        output = self._causal(
+            input_ids=torch.as_tensor(inputs, device=self._device),
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        temperature = torch.as_tensor(temperatures, device=self._device)[:, None]
+        greedy = temperature <= 0
+        logits = output.logits[:, -1].float() / torch.where(greedy, 1.0, temperature)
+        logprobs = logits.log_softmax(-1)
+        mass = logprobs.exp().cumsum(-1)
+        at = torch.as_tensor(uniforms, device=self._device)[:, None] * mass[:, -1:]
+        drawn = (mass <= at).sum(-1, keepdim=True).clamp(max=mass.shape[-1] - 1)
+        drawn = torch.where(greedy, logits.argmax(-1, keepdim=True), drawn)
+        both = torch.cat([drawn.double(), logprobs.gather(1, drawn).double()], 1).tolist()
+        return [int(token) for token, _ in both], [logprob for _, logprob in both]

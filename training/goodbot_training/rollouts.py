@@ -1,0 +1,161 @@
+"""Rated turns → rollouts: token ids, the log-probs of who wrote them, and those of the base.
+
+Where the server gave its own token ids and log-probs these are used as they are: re-tokenized text
+need not be what was sampled. Where it did not, the text is tokenized and scored under the adapter
+version that wrote it; an answer of an unknown version (or of another model) is scored under the
+base and flagged `off_policy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from goodbot.backend import TokenizedTurn, TrainingBackend
+
+from goodbot_training.types import Item, Job, data_error
+
+if TYPE_CHECKING:
+    from goodbot.backend import Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollout:
+    """One rated answer, ready to train on. R response tokens."""
+
+    id: str
+    turn: TokenizedTurn
+    temperature: float
+    """At which log-probs are taken; a greedy answer (0) is scored at 1."""
+    reward: float
+    weight: float
+    split: str
+    sampling_logprobs: Floats
+    """`(R,)`: by the behaviour policy."""
+    reference_logprobs: Floats
+    """`(R,)`: by the base."""
+    off_policy: bool
+
+
+def build_rollouts(job: Job, backend: TrainingBackend) -> tuple[list[Rollout], int]:
+    """The job's rollouts in their order, and how many turns were too long and are left out.
+
+    Each log-prob is computed once a round. Afterwards the backend holds the job's parent adapter,
+    as it did before. Raises TrainingError(kind="data").
+    """
+    turns = [_turn(item, backend) for item in job.items]
+    limit = job.settings.max_sequence_tokens
+    kept = [
+        (item, turn)
+        for item, turn in zip(job.items, turns, strict=True)
+        if len(turn.prompt) + len(turn.response) <= limit
+    ]
+    if not kept:
+        raise data_error("There is no rated turn to train on.")
+    items = [item for item, _ in kept]
+    sequences = [turn for _, turn in kept]
+    temperatures = [item.temperature or 1.0 for item in items]
+    budget = job.settings.tokens_per_forward
+    reference = score(backend, sequences, temperatures, adapter=False, budget=budget)
+    sampling = _sampling(job, backend, items, sequences, temperatures, reference)
+    rollouts = [
+        Rollout(
+            id=item.id,
+            turn=turn,
+            temperature=temperature,
+            reward=item.reward,
+            weight=item.weight,
+            split=item.split,
+            sampling_logprobs=behaviour,
+            reference_logprobs=base,
+            off_policy=not item.captured and not _known(item, job),
+        )
+        for item, turn, temperature, behaviour, base in zip(
+            items, sequences, temperatures, sampling, reference, strict=True
+        )
+    ]
+    return rollouts, len(job.items) - len(kept)
+
+
+def score(
+    backend: TrainingBackend,
+    sequences: Sequence[TokenizedTurn],
+    temperatures: Sequence[float],
+    *,
+    adapter: bool,
+    budget: int,
+) -> list[Floats]:
+    """Log-probs of each response, in the given order, computed in length-sorted micro-batches.
+
+    `budget` is the number of padded tokens of one forward pass.
+    """
+    lengths = [len(turn.prompt) + len(turn.response) for turn in sequences]
+    result: list[Floats | None] = [None] * len(sequences)
+    for part in split_by_budget(lengths, budget):
+        rows = backend.logprobs(
+            [sequences[i] for i in part],
+            temperature=[temperatures[i] for i in part],
+            adapter=adapter,
+        )
+        for index, row in zip(part, rows, strict=True):
+            result[index] = row
+    return [row for row in result if row is not None]
+
+
+def split_by_budget(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Indices, longest first, in groups whose padded size (rows · longest) is at most `budget`.
+
+    A sequence that is longer than the budget gets a group of its own.
+    """
+    groups: list[list[int]] = []
+    width = 0
+    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        if groups and (len(groups[-1]) + 1) * width <= budget:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+            width = lengths[index]
+    return groups
+
+
+def _turn(item: Item, backend: TrainingBackend) -> TokenizedTurn:
+    if item.captured:
+        return TokenizedTurn(prompt=item.prompt_tokens, response=item.tokens)
+    return backend.tokenize(item.messages, item.response)
+
+
+def _known(item: Item, job: Job) -> bool:
+    return item.version is not None and (item.version == 0 or item.version in job.behaviour)
+
+
+def _sampling(
+    job: Job,
+    backend: TrainingBackend,
+    items: Sequence[Item],
+    sequences: Sequence[TokenizedTurn],
+    temperatures: Sequence[float],
+    reference: Sequence[Floats],
+) -> list[Floats]:
+    result = list(reference)
+    versions: dict[int, list[int]] = {}
+    for index, item in enumerate(items):
+        if item.captured:
+            result[index] = np.asarray(item.logprobs, np.float32)
+        elif item.version and _known(item, job):
+            versions.setdefault(item.version, []).append(index)
+    for version, indices in sorted(versions.items()):
+        backend.load_adapter(job.behaviour[version])
+        rows = score(
+            backend,
+            [sequences[i] for i in indices],
+            [temperatures[i] for i in indices],
+            adapter=True,
+            budget=job.settings.tokens_per_forward,
+        )
+        for index, row in zip(indices, rows, strict=True):
+            result[index] = row
+    if versions:
+        backend.load_adapter(job.parent)
+    return result

@@ -1,0 +1,132 @@
+"""How one round trains: every setting with its default, checked by name, type and range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeGuard, get_type_hints
+
+from goodbot.errors import TrainingError
+
+
+def data_error(sentence: str) -> TrainingError:
+    """A `TrainingError` of kind `data`."""
+    return TrainingError(sentence, kind="data")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingSettings:
+    """How one round trains. The defaults suit a model of a million parameters.
+
+    Real models need a learning rate that is far lower.
+    """
+
+    objective: str = "scale"
+    learning_rate: float = 3e-3
+    warmup: int = 0
+    """Optimizer steps of linear warm-up."""
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    rank: int = 8
+    alpha: float = 16.0
+    batch_size: int = 8
+    """Rollouts an optimizer step."""
+    steps: int = 32
+    """Optimizer steps a round, at most."""
+    max_passes: int = 16
+    """How often a round may look at one rating, at most: few ratings make few steps."""
+    kl: float = 0.1
+    """Weight of the KL term to the base."""
+    token_low: float = 0.5
+    token_high: float = 2.0
+    trajectory_low: float | None = None
+    """None: the objective's own band (`goodbot_training.mispo.BANDS`)."""
+    trajectory_high: float | None = None
+    ema_decay: float = 0.99
+    max_sequence_tokens: int = 4096
+    """Turns longer than this (prompt and response) are left out, and counted."""
+    tokens_per_forward: int = 8192
+    """Padded tokens of one forward pass: a larger batch is cut up and its gradients added."""
+    gate_anchors: int = 64
+    """Answers sampled for the publish gate, from the base and from the candidate; 0: no sampling.
+    """
+    gate_max_tokens: int = 64
+    gate_margin_tolerance: float = 0.05
+    """Nats a token by which the held-out good-minus-bad margin may fall."""
+    gate_max_anchor_loss: float = 1.5
+    """Nats a token by which the loss on the base's own answers may rise."""
+    gate_max_drift: float = 2.0
+    """Nats a token of KL(candidate, base), estimated on the candidate's own answers."""
+    gate_max_length_ratio: float = 2.5
+    """Mean answer length against the base's; the lower bound is its inverse squared."""
+    gate_max_degenerate: float = 0.1
+    """How much the shares of empty, looping and never-ending answers may each rise."""
+    gate_min_distinct: float = 0.5
+    """Distinct answers over distinct prompts, against the base's."""
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> TrainingSettings:
+        """Check names, types and ranges. Raises TrainingError(kind="data")."""
+        hints = get_type_hints(cls)
+        unknown = sorted(set(mapping) - {field.name for field in fields(cls)})
+        if unknown:
+            raise data_error(f"Unknown training setting: {unknown[0]}.")
+        values: dict[str, Any] = {}
+        for name, value in mapping.items():
+            values[name] = _setting(name, value, hints[name])
+        settings = cls(**values)
+        settings._check()
+        return settings
+
+    def _check(self) -> None:
+        for name in ("rank", "batch_size", "steps", "max_passes", "max_sequence_tokens"):
+            if getattr(self, name) < 1:
+                raise data_error(f"Training setting {name} must be at least 1.")
+        for name in ("learning_rate", "alpha", "max_grad_norm", "token_low"):
+            if getattr(self, name) <= 0:
+                raise data_error(f"Training setting {name} must be above 0.")
+        for name in ("warmup", "weight_decay", "kl", "gate_anchors"):
+            if getattr(self, name) < 0:
+                raise data_error(f"Training setting {name} must not be negative.")
+        for name in ("tokens_per_forward", "gate_max_tokens"):
+            if getattr(self, name) < 1:
+                raise data_error(f"Training setting {name} must be at least 1.")
+        if not 0 <= self.ema_decay < 1:
+            raise data_error("Training setting ema_decay must be at least 0 and below 1.")
+        if self.token_low > 1 or self.token_high < 1:
+            raise data_error("The band token_low to token_high must hold 1.")
+        if (self.trajectory_low or 1) > 1 or (self.trajectory_high or 1) < 1:
+            raise data_error("The band trajectory_low to trajectory_high must hold 1.")
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether this is an integer; JSON's true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def as_whole(value: object, what: str) -> int:
+    """An integer. Raises TrainingError(kind="data")."""
+    if not is_whole(value):
+        raise data_error(f"{what} is not a whole number.")
+    return value
+
+
+def as_number(value: object, what: str) -> float:
+    """A finite number. Raises TrainingError(kind="data")."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise data_error(f"{what} is not a finite number.")
+    return float(value)
+
+
+def _setting(name: str, value: object, kind: object) -> object:
+    what = f"Training setting {name}"
+    if kind is str:
+        if not isinstance(value, str):
+            raise data_error(f"{what} is not text.")
+        return value
+    if kind is int:
+        return as_whole(value, what)
+    if value is None and kind is not float:
+        return None
+    return as_number(value, what)

@@ -1,0 +1,194 @@
+"""What a training job is made of: the worker protocol's JSON as frozen, checked values.
+
+Everything that is wrong with a job is a `TrainingError` of kind `data`, one sentence that names the
+field. No error carries message text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goodbot.events import Message
+
+from goodbot_training.settings import TrainingSettings, as_number, as_whole, data_error, is_whole
+
+__all__ = [
+    "Baseline",
+    "Item",
+    "Job",
+    "TrainingSettings",
+    "as_mapping",
+    "data_error",
+    "parse_messages",
+]
+
+PROTOCOL = 1
+TRAIN = "train"
+HELD_OUT = "held_out"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Baseline:
+    """The reward baseline's state; `weight` is 0 before the first reward."""
+
+    mean: float = 0.0
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """One rated turn. `version` wrote the answer (0: the base; None: not known)."""
+
+    id: str
+    messages: tuple[Message, ...]
+    response: str
+    prompt_tokens: tuple[int, ...]
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    temperature: float
+    version: int | None
+    reward: float
+    weight: float
+    split: str
+
+    @property
+    def captured(self) -> bool:
+        """Whether the server gave us its own token ids and log-probs."""
+        return bool(self.prompt_tokens and self.tokens and self.logprobs)
+
+    @classmethod
+    def parse(cls, raw: object) -> Item:
+        """One item of the job's JSON. Raises TrainingError(kind="data")."""
+        item = as_mapping(raw, "An item")
+        identity = item.get("id")
+        if not isinstance(identity, str) or not identity:
+            raise data_error("An item has no id.")
+        where = f"Item {identity[:80]}"
+        split = item.get("split", TRAIN)
+        if split not in (TRAIN, HELD_OUT):
+            raise data_error(f"{where}: split must be {TRAIN} or {HELD_OUT}.")
+        reward = as_number(item.get("reward"), f"{where}: reward")
+        weight = as_number(item.get("weight", 1.0), f"{where}: weight")
+        if abs(reward) > 1:
+            raise data_error(f"{where}: reward must lie between -1 and 1.")
+        if weight < 0:
+            raise data_error(f"{where}: weight must not be negative.")
+        version = item.get("version")
+        if version is not None and not is_whole(version):
+            raise data_error(f"{where}: version must be a whole number or null.")
+        response = item.get("response", "")
+        if not isinstance(response, str):
+            raise data_error(f"{where}: response must be text.")
+        parsed = cls(
+            id=identity,
+            messages=parse_messages(item.get("messages"), where),
+            response=response,
+            prompt_tokens=_ids(item.get("prompt_tokens"), f"{where}: prompt_tokens"),
+            tokens=_ids(item.get("tokens"), f"{where}: tokens"),
+            logprobs=tuple(
+                as_number(value, f"{where}: logprobs")
+                for value in _list(item.get("logprobs"), f"{where}: logprobs")
+            ),
+            temperature=as_number(item.get("temperature", 1.0), f"{where}: temperature"),
+            version=version,
+            reward=reward,
+            weight=weight,
+            split=split,
+        )
+        if parsed.temperature < 0:
+            raise data_error(f"{where}: temperature must not be negative.")
+        if parsed.captured and len(parsed.tokens) != len(parsed.logprobs):
+            raise data_error(f"{where}: tokens and logprobs differ in length.")
+        if any(value > 1e-3 for value in parsed.logprobs):
+            raise data_error(f"{where}: a log-probability is above 0.")
+        return parsed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """One training run, as the daemon asks for it."""
+
+    run: int
+    model: Path
+    parent: Path | None
+    output: Path
+    seed: int
+    settings: TrainingSettings
+    baseline: Baseline
+    behaviour: Mapping[int, Path]
+    items: tuple[Item, ...]
+    anchors: tuple[tuple[Message, ...], ...]
+
+    @classmethod
+    def parse(cls, raw: object) -> Job:
+        """The first line of `train`. Raises TrainingError(kind="data")."""
+        job = as_mapping(raw, "The job")
+        if job.get("protocol") != PROTOCOL:
+            raise data_error(f"The job speaks another protocol than {PROTOCOL}.")
+        baseline = as_mapping(job.get("baseline") or {}, "baseline")
+        behaviour = as_mapping(job.get("behaviour") or {}, "behaviour")
+        if not all(str(version).isdecimal() for version in behaviour):
+            raise data_error("behaviour must map version numbers to paths.")
+        parent = job.get("parent")
+        return cls(
+            run=as_whole(job.get("run", 0), "run"),
+            model=_path(job.get("model"), "model"),
+            parent=None if parent is None else _path(parent, "parent"),
+            output=_path(job.get("output"), "output"),
+            seed=as_whole(job.get("seed", 0), "seed"),
+            settings=TrainingSettings.from_mapping(
+                as_mapping(job.get("settings") or {}, "settings")
+            ),
+            baseline=Baseline(
+                mean=as_number(baseline.get("mean", 0.0), "baseline.mean"),
+                weight=as_number(baseline.get("weight", 0.0), "baseline.weight"),
+            ),
+            behaviour={int(key): _path(path, "behaviour") for key, path in behaviour.items()},
+            items=tuple(Item.parse(item) for item in _list(job.get("items"), "items")),
+            anchors=tuple(
+                parse_messages(anchor, "An anchor")
+                for anchor in _list(job.get("anchors"), "anchors")
+            ),
+        )
+
+
+def parse_messages(raw: object, where: str) -> tuple[Message, ...]:
+    """A non-empty conversation in the OpenAI shape, text only."""
+    messages = tuple(as_mapping(one, f"{where}: a message") for one in _list(raw, where))
+    if not messages:
+        raise data_error(f"{where}: there is no message.")
+    for message in messages:
+        if not isinstance(message.get("role"), str) or not isinstance(message.get("content"), str):
+            raise data_error(f"{where}: a message needs a role and a content, both text.")
+    return messages
+
+
+def as_mapping(value: object, what: str) -> dict[str, Any]:
+    """A JSON object. Raises TrainingError(kind="data")."""
+    if not isinstance(value, dict):
+        raise data_error(f"{what} is not an object.")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _list(value: object, what: str) -> Sequence[Any]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise data_error(f"{what} is not a list.")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _ids(value: object, what: str) -> tuple[int, ...]:
+    ids = _list(value, what)
+    if not all(is_whole(one) and one >= 0 for one in ids):
+        raise data_error(f"{what} must be token ids.")
+    return tuple(ids)
+
+
+def _path(value: object, what: str) -> Path:
+    if not isinstance(value, str) or not value:
+        raise data_error(f"{what} is not a path.")
+    return Path(value)

@@ -1,0 +1,143 @@
+"""The child's entry point: `python -m goodbot_training.worker train|serve package.module:Class`.
+
+It speaks `docs/worker-protocol.md` on stdin and stdout. Whatever a library prints goes to stderr,
+and no message text goes anywhere but into the protocol's own answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from types import FrameType
+from typing import Any, BinaryIO, NoReturn
+
+from goodbot.backend import TrainingBackend
+from goodbot.errors import GoodbotError, TrainingError
+
+from goodbot_training.round import run_round
+from goodbot_training.serve import serve
+from goodbot_training.types import Job, data_error
+
+NICENESS = 10
+_USAGE = "usage: python -m goodbot_training.worker train|serve package.module:Class"
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY")
+
+
+class Lines:
+    """JSON objects, one a line, on the stdout that this process was started with."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._out = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)  # from here on, print() is a log
+
+    def emit(self, event: dict[str, Any]) -> None:
+        """Write one event. When nobody reads any more, this process ends."""
+        line = json.dumps(event, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        try:
+            with self._lock:
+                view = memoryview(line)
+                while view:
+                    view = view[self._out.write(view) or 0 :]
+        except BrokenPipeError:
+            leave(0)
+
+
+def leave(code: int) -> NoReturn:
+    """End now. A reader thread that still waits for stdin would trip up an orderly shutdown."""
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def failure(error: BaseException) -> tuple[str, str]:
+    """What went wrong, as the protocol's kind and one sentence that holds no message text."""
+    name = type(error).__name__
+    if isinstance(error, TrainingError):
+        return error.kind, str(error)
+    if isinstance(error, GoodbotError):
+        return "error", str(error)
+    if isinstance(error, MemoryError) or name == "OutOfMemoryError" or _tells_memory(error):
+        return "oom", "There was not enough memory."
+    # The error's own words are not repeated: a library may have put a prompt into them.
+    sys.stderr.write("".join(traceback.format_tb(error.__traceback__)) + name + "\n")
+    return "error", f"The model worker failed with {name}; its log says where."
+
+
+def _tells_memory(error: BaseException) -> bool:
+    if not isinstance(error, RuntimeError | OSError):
+        return False
+    words = str(error).lower()
+    return any(
+        sign in words
+        for sign in ("out of memory", "can't allocate memory", "cannot allocate memory", "[malloc")
+    )
+
+
+def make_backend(factory: str) -> TrainingBackend:
+    """An unloaded backend from `package.module:Class`. Raises TrainingError."""
+    module, _, name = factory.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError, ValueError) as error:
+        raise TrainingError(f"The backend {factory} cannot be imported: {error}") from error
+
+
+def train(lines: Lines, stdin: BinaryIO, factory: str) -> None:
+    """Read one job, run it, and say how it ended."""
+    give_way()
+    try:
+        try:
+            raw = json.loads(stdin.readline())
+        except ValueError as error:
+            raise data_error("The job is not JSON.") from error
+        run_round(Job.parse(raw), make_backend(factory), lines.emit)
+    except Exception as error:
+        kind, reason = failure(error)
+        lines.emit({"event": "failed", "kind": kind, "reason": reason})
+
+
+def give_way() -> None:
+    """Let the chat go first, and let the kernel kill us before the daemon. Best effort."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(NICENESS)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("500")
+
+
+def main(arguments: list[str]) -> int:
+    """Run one mode until its end; exit code 2 for wrong arguments, 143 after SIGTERM."""
+    if len(arguments) != 2 or arguments[0] not in ("train", "serve"):
+        sys.stderr.write(_USAGE + "\n")
+        return 2
+    for name in _OFFLINE:
+        os.environ[name] = "1"
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    signal.signal(signal.SIGTERM, _terminate)
+    mode, factory = arguments
+    lines, stdin = Lines(), os.fdopen(os.dup(0), "rb")
+    if mode == "train":
+        train(lines, stdin, factory)
+        return 0
+    return serve(lines.emit, stdin, lambda: make_backend(factory), failure)
+
+
+def _terminate(signum: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + signum)
+
+
+if __name__ == "__main__":
+    code: Any = 1
+    try:
+        code = main(sys.argv[1:])
+    except SystemExit as end:
+        code = end.code
+    except KeyboardInterrupt:
+        code = 130
+    leave(code if isinstance(code, int) else 1)
