@@ -165,6 +165,11 @@ class TrainingBackend(Protocol):
 
     name: str
 
+    @property
+    def parameters(self) -> int:
+        """Weights in the projections that the adapter acts on; known once `load` has returned."""
+        ...
+
     def load(
         self, model: Path, *, lora: LoraSettings, adapter: Path | None = None, seed: int = 0
     ) -> None:

@@ -1,7 +1,8 @@
 """The learning benchmark of the shipped model: does it learn what its owner likes, and nothing else?
 
 For each liked style and seed: one round on 40 ratings (10 % wrong), and its control, the same
-ratings dealt out at random. `python -m tests.learning.benchmark --write` renews `results/`.
+ratings dealt out at random. One deal of 40 correlates with the style by chance (its standard
+deviation is 1/√32), so the control of a seed is the mean of several deals. `python -m tests.learning.benchmark --write` renews `results/`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tests.learning.trial import RATER_ERROR, RATINGS, Trial, run_trial
 
 LIKED = ("terse", "friendly")
 SEEDS = 5
+DEALS = 3
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -43,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for like in arguments.like:
         trials: list[Trial] = []
         for seed in range(arguments.seeds):
-            for shuffled in (False, True):
+            for deal in range(DEALS + 1):
                 trial = run_trial(
-                    factory(), seed=seed, like=like, shuffled=shuffled, answers=arguments.answers
+                    factory(), seed=seed, like=like, deal=deal, answers=arguments.answers
                 )
                 trials.append(trial)
                 print(line(trial), file=sys.stderr, flush=True)
@@ -72,7 +74,7 @@ def header(arguments: argparse.Namespace, seconds: float) -> str:
 
 def line(trial: Trial) -> str:
     return (
-        f"{trial.like:9} seed {trial.seed} {'shuffled' if trial.shuffled else 'rated   '} "
+        f"{trial.like:9} seed {trial.seed} {f'deal {trial.deal}' if trial.deal else 'rated '} "
         f"liked {trial.before.liked_share:.3f} → {trial.after.liked_share:.3f}  "
         f"facts {trial.before.facts:.3f} → {trial.after.facts:.3f}  "
         f"{'passed ' if trial.passed else 'refused'} {trial.cpu_seconds:5.1f} CPU s"
@@ -81,26 +83,29 @@ def line(trial: Trial) -> str:
 
 def table(like: str, trials: Sequence[Trial]) -> str:
     """One table a liked style; the last lines hold what must be true."""
-    rated = [trial for trial in trials if not trial.shuffled]
-    control = [trial for trial in trials if trial.shuffled]
-    net = [a.liked_gain - b.liked_gain for a, b in zip(rated, control, strict=True)]
+    rated = [trial for trial in trials if not trial.deal]
+    control = [trial for trial in trials if trial.deal]
+    deals = [[trial for trial in control if trial.seed == a.seed] for a in rated]
+    net = [a.liked_gain - fmean(b.liked_gain for b in bs) for a, bs in zip(rated, deals, strict=True)]
     rows = [
         f"## Liking {like}\n",
-        "| seed | liked before | after | after shuffled | gain minus shuffled gain | facts before | after | gate (shuffled) |",
+        "| seed | liked before | after | after shuffled, each deal | gain minus shuffled gain | facts before | after | gate (shuffled) |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for a, b, difference in zip(rated, control, net, strict=True):
+    for a, bs, difference in zip(rated, deals, net, strict=True):
+        after = " ".join(f"{b.after.liked_share:.3f}" for b in bs)
         rows.append(
-            f"| {a.seed} | {a.before.liked_share:.3f} | {a.after.liked_share:.3f} | "
-            f"{b.after.liked_share:.3f} | {difference:+.3f} | {a.before.facts:.3f} | {a.after.facts:.3f} | "
-            f"{_gate(a)} ({_gate(b)}) |"
+            f"| {a.seed} | {a.before.liked_share:.3f} | {a.after.liked_share:.3f} | {after} | "
+            f"{difference:+.3f} | {a.before.facts:.3f} | {a.after.facts:.3f} | "
+            f"{'passed' if a.passed else 'refused'} ({sum(b.passed for b in bs)}/{len(bs)} passed) |"
         )
     rows += [
         "",
         f"* liked gain minus shuffled gain: {fmean(net):+.3f} (t = {t_value(net):.1f}); "
         "must be ≥ +0.20 with t ≥ 5, goal +0.30",
         f"* facts: {fmean(t.facts_change for t in rated):+.3f}; must not fall by more than 0.04, goal 0.02",
-        f"* shuffled drift: {fmean(abs(t.liked_gain) for t in control):.3f}; goal ≤ 0.10",
+        f"* shuffled drift: {fmean(t.liked_gain for t in control):+.3f} on average, "
+        f"{fmean(abs(t.liked_gain) for t in control):.3f} in size; goal ≤ 0.10",
         f"* a round: {fmean(t.cpu_seconds for t in trials):.1f} CPU seconds, gate included",
     ]
     return "\n".join(rows)
@@ -112,10 +117,6 @@ def t_value(differences: Sequence[float]) -> float:
         return math.nan
     spread = stdev(differences)
     return fmean(differences) / (spread / math.sqrt(len(differences))) if spread else math.inf
-
-
-def _gate(trial: Trial) -> str:
-    return "passed" if trial.passed else "refused"
 
 
 if __name__ == "__main__":

@@ -32,7 +32,8 @@ class Trial:
 
     seed: int
     like: str
-    shuffled: bool
+    deal: int
+    """0: the true ratings; else a number of a random deal of the same ones."""
     before: Score
     after: Score
     passed: bool
@@ -55,13 +56,13 @@ def run_trial(
     *,
     seed: int,
     like: str,
-    shuffled: bool = False,
+    deal: int = 0,
     answers: int = 480,
     settings: dict[str, Any] | None = None,
 ) -> Trial:
     """Sample 40 answers, rate them, train one round on 32, judge `answers` held-out answers.
 
-    `shuffled` deals the same ratings out at random: the control, which must not learn the style.
+    `deal` above 0 deals the same ratings out at random: the control, which must not learn the style.
     The candidate is judged whether or not the gate let it through.
     """
     train, held_out = split(seed)
@@ -74,8 +75,8 @@ def run_trial(
         before = _sample(backend.sampler(), exam, seed=500_000 * (seed + 1))
         rater = SimulatedRater(like, RATER_ERROR, seed)
         ratings = [rater.rate(q.text, a.text) for q, a in zip(asked, rollouts, strict=True)]
-        if shuffled:
-            Random(seed + 77).shuffle(ratings)
+        if deal:
+            Random(100 * seed + deal).shuffle(ratings)
         job = _job(asked, rollouts, ratings, seed, output, settings or {})
         events: list[dict[str, Any]] = []
         began = time.process_time()
@@ -88,7 +89,7 @@ def run_trial(
     return Trial(
         seed=seed,
         like=like,
-        shuffled=shuffled,
+        deal=deal,
         before=score(exam, [answer.text for answer in before], like),
         after=score(exam, [answer.text for answer in after], like),
         passed=verdict.passed,

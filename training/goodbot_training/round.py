@@ -18,6 +18,7 @@ from goodbot_training.batches import make_batches, planned_steps
 from goodbot_training.evaluation import Verdict, decide, measure
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import Rollout, build_rollouts, score
+from goodbot_training.settings import learning_rate_for
 from goodbot_training.types import HELD_OUT, TRAIN, Job, data_error
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     )
     batches = make_batches(train, advantages, settings, seed=job.seed)
     optimizer = OptimizerSettings(
-        learning_rate=settings.learning_rate,
+        learning_rate=settings.learning_rate or learning_rate_for(backend.parameters),
         warmup_steps=settings.warmup,
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
@@ -96,6 +97,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         "too_long": too_long,
         "off_policy": sum(rollout.off_policy for rollout in train),
         "reward": fmean(rewards),
+        "learning_rate": optimizer.learning_rate,
         "steps": len(taken),
         "skipped": skipped,
         **_means(taken),

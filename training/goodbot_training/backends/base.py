@@ -125,6 +125,11 @@ class ModelBackend(ABC):
     _seed: int
     _base_name: str
 
+    @property
+    def parameters(self) -> int:
+        """Weights in the projections that the adapter acts on."""
+        return sum(outputs * inputs for outputs, inputs in self._model.shapes.values())
+
     @abstractmethod
     def _load_model(self, directory: Path, config: dict[str, Any], rank: int) -> Model: ...
 

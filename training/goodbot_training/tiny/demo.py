@@ -1,4 +1,4 @@
-"""`goodbot demo`: the whole way of the data once, watched: chat → ratings → training → a better reply.
+"""`goodbot demo`: the whole way of the data, watched: chat → ratings → training → a better reply.
 
 Nothing is short-circuited. A small connector asks and reacts as a person would; its events go
 through the dispatcher into the store; the scheduler starts the trainer's child process by itself;
@@ -13,29 +13,16 @@ import asyncio
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from goodbot import (
-    Capability,
-    ChannelKind,
-    ChannelRef,
-    Connector,
-    ConnectorSpec,
-    GoodbotError,
-    MessageEvent,
-    MessageRef,
-    OrderKey,
-    RatingEvent,
-    RatingKind,
-    Reply,
-    UserRef,
-    hookimpl,
-)
+from goodbot import ConnectorSpec, GoodbotError, hookimpl, loopback
 from goodbot.app import App, open_plugins
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
+from goodbot.loopback import OWNER, Loopback
+
 from goodbot_training.tiny import TEMPERATURE, show
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import Question
@@ -50,56 +37,10 @@ RATER_ERROR = 0.1
 _MARKER = ".goodbot-demo"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _NoSettings:
-    pass
+class DemoChat(Loopback):
+    """The platform in memory under a name of its own: ids, and so the answers, hang on it."""
 
-
-class DemoChat(Connector):
-    """A platform with one person on it, who asks and reacts."""
-
-    spec = ConnectorSpec(
-        name="demo",
-        factory="goodbot_training.tiny.demo:DemoChat",
-        capabilities=Capability.REACTIONS,
-        settings=_NoSettings,
-    )
-    account = "demo"
-    owner = UserRef(connector="demo", account="demo", id="owner")
-
-    async def start(self) -> None:
-        self._waiting: dict[str, asyncio.Future[Reply]] = {}
-        self._count = 0
-
-    async def stop(self) -> None:
-        pass
-
-    async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
-        self._waiting.pop(reply.reply_to).set_result(reply)
-        return (MessageRef(channel=channel, id=f"re:{reply.reply_to}"),)
-
-    async def ask(self, question: str, name: str) -> Reply:
-        """Write a message in a conversation of its own and wait for the answer."""
-        self._waiting[name] = asyncio.get_running_loop().create_future()
-        answer = self._waiting[name]
-        message = MessageEvent(**self._common(name), text=question, message_id=name, addressed=True)
-        await self.host.submit([message])
-        return await answer
-
-    async def react(self, name: str, value: int) -> None:
-        """Put 👍 or 👎 on the answer to `name`."""
-        emoji = "👍" if value > 0 else "👎"
-        rating = RatingEvent(
-            **{**self._common(name), "event_id": f"{name}:{emoji}"}, kind=RatingKind.RATE,
-            message_id=f"re:{name}", source=f"reaction:{emoji}", value=float(value),
-        )  # fmt: skip
-        await self.host.submit([rating])
-
-    def _common(self, name: str) -> dict[str, Any]:
-        self._count += 1
-        channel = ChannelRef(connector="demo", account="demo", id=name, kind=ChannelKind.PRIVATE)
-        order = OrderKey(self._count)
-        return {"event_id": name, "order": order, "user": self.owner, "channel": channel}
+    spec = replace(Loopback.spec, name="demo", factory="goodbot_training.tiny.demo:DemoChat")
 
 
 class _Watcher:
@@ -151,10 +92,9 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
     plugins = open_plugins(config)
     watcher = _Watcher(screen)
     plugins.register(watcher, "demo")
-    grants = {"demo": Grants(owners=(DemoChat.owner.id,))}
+    grants = {"demo": Grants(owners=(OWNER,))}
     async with App.open(config, plugins, demo_model=True, grants=grants) as app:
-        chat = app.connectors.running["demo"]
-        assert isinstance(chat, DemoChat)  # noqa: S101  it is the one above
+        chat = loopback.of(app.connectors.running)
         train, held_out = split(arguments.seed)
         exam = Random(arguments.seed).sample(held_out, min(HELD_OUT_QUESTIONS, len(held_out)))  # noqa: S311
         screen.opening(arguments.like, app.backend.name)
@@ -181,28 +121,30 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
 
 
 async def _exam(
-    chat: DemoChat, questions: Sequence[Question], name: str, screen: show.Screen
+    chat: Loopback, questions: Sequence[Question], name: str, screen: show.Screen
 ) -> list[str]:
     """The answers to held-out questions, none of which is rated."""
     answers: list[str] = []
     for number, question in enumerate(questions):
-        answers.append((await chat.ask(question.text, f"{name}-{number:03d}")).text)
+        place = f"{name}-{number:03d}"
+        answers.append((await chat.say(question.text, channel=place, name=place)).text)
         screen.asking(name, number + 1, len(questions))
     return [answer.removeprefix("[demo model] ") for answer in answers]
 
 
 async def _rate(
-    chat: DemoChat, questions: Sequence[Question], like: str, seed: int, screen: show.Screen
+    chat: Loopback, questions: Sequence[Question], like: str, seed: int, screen: show.Screen
 ) -> None:
     """Ask, look, react: forty times."""
     rater = SimulatedRater(like, RATER_ERROR, seed)
     chosen = Random(seed + 1).sample(questions, RATINGS)  # noqa: S311
     for number, question in enumerate(chosen):
-        name = f"rate-{number:03d}"
-        answer = (await chat.ask(question.text, name)).text.removeprefix("[demo model] ")
-        value = rater.rate(question.text, answer)
-        await chat.react(name, value)
-        screen.rated(number + 1, RATINGS, question.text, answer, value)
+        place = f"rate-{number:03d}"
+        answer = await chat.say(question.text, channel=place, name=place)
+        text = answer.text.removeprefix("[demo model] ")
+        value = rater.rate(question.text, text)
+        await chat.react(answer, "👍" if value > 0 else "👎")
+        screen.rated(number + 1, RATINGS, question.text, text, value)
 
 
 def _fresh(home: Path) -> Path:
