@@ -1,7 +1,7 @@
 """Contracts and fakes for plugin authors. Imports pytest; the host never imports this.
 
-`ConnectorContract` and `BackendContract` are suites to subclass, `RecordingHost` is a core that only
-takes notes, `Pilot` is a whole goodbot that is driven by what people do.
+`ConnectorContract` and `BackendContract` are suites to subclass, `RecordingHost` is a core that
+only takes notes, `Pilot` is a whole goodbot that is driven by what people do.
 """
 
 from __future__ import annotations

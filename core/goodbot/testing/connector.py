@@ -32,6 +32,7 @@ import pytest
 from goodbot.connector import API_VERSION, Connector, ConnectorSpec
 from goodbot.errors import FatalConnectorError
 from goodbot.events import MessageEvent
+from goodbot.plugins import missing_modules
 from goodbot.testing.connector_base import QUIET, build
 from goodbot.testing.connector_events import EventsContract
 from goodbot.testing.connector_ratings import RatingsContract
@@ -63,6 +64,8 @@ class ConnectorContract(EventsContract, RatingsContract, RepliesContract):
         settings = spec.settings()  # all settings have defaults
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(settings, dataclasses.fields(settings)[0].name, None)
+        if missing := missing_modules(spec.requires):
+            pytest.skip(f"{missing[0]} is not installed")
         module, _, name = spec.factory.partition(":")
         factory = getattr(importlib.import_module(module), name)
         assert issubclass(factory, Connector)

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ class Pilot:
     async def open(
         cls, home: Path, *, model: Path | None = None, plugins: Iterable[object] = (),
         grants: Grants = _GRANTS, clock: Clock | None = None, **sections: Any,
-    ) -> AsyncIterator[Pilot]:  # fmt: skip
+    ) -> AsyncGenerator[Pilot]:  # fmt: skip
         """Start a goodbot in `home` and stop it at the end.
 
         `model` is a model directory, by default the one that a plugin ships for demonstrations;
@@ -67,12 +68,14 @@ class Pilot:
         Raises what `App.start` raises: MissingExtraError when no backend is installed.
         """
         sections = {"training": _TRAINING, "serving": _SERVING, **sections}
-        host = open_plugins(Config(home=home, **sections))
+        config = Config(home=home, **sections)
+        host = open_plugins(config)
         host.register(loopback, "loopback")
         for number, plugin in enumerate(plugins):
             host.register(plugin, f"pilot-{number}")
-        path = model or _shipped(host)
-        config = Config(home=home, **{"model": ModelConfig(path=str(path)), **sections})
+        if not config.model.path:
+            path = model or _shipped(host)
+            config = dataclasses.replace(config, model=ModelConfig(path=str(path)))
         async with App.open(config, host, clock=clock, grants={"loopback": grants}) as app:
             yield cls(app)
 
@@ -98,9 +101,7 @@ class Pilot:
         self, name: str, args: str = "", *, user: str = OWNER, channel: str = "", reply_to: str = ""
     ) -> str:
         """Type `/rl NAME ARGS` and wait; returns what that person is told, privately."""
-        receipt = await self.chat.command(
-            name, args, user=user, channel=channel, reply_to=reply_to
-        )
+        receipt = await self.chat.command(name, args, user=user, channel=channel, reply_to=reply_to)
         return receipt.text
 
     async def train(self) -> Verdict:

@@ -1,0 +1,31 @@
+"""goodbot on Telegram: long polling with the Bot API, nothing to open to the internet."""
+
+from __future__ import annotations
+
+from goodbot.connector import Capability, ConnectorSpec
+from goodbot.hookspecs import hookimpl
+
+from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
+
+SPEC = ConnectorSpec(
+    name="telegram",
+    factory="goodbot_connectors.telegram.connector:TelegramConnector",
+    capabilities=(
+        Capability.REACTIONS
+        | Capability.BUTTONS
+        | Capability.EDITS
+        | Capability.STREAMING
+        | Capability.THREADS
+    ),
+    settings=TelegramSettings,
+    message_limit=4096,  # core.telegram.org/bots/api#sendmessage, in UTF-16 code units
+    requires=("telegram",),
+    extra="telegram",
+    secrets=(TOKEN,),
+)
+
+
+@hookimpl
+def register_connector() -> ConnectorSpec:
+    """Offer Telegram."""
+    return SPEC

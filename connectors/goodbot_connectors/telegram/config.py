@@ -1,0 +1,31 @@
+"""Settings of `[connectors.telegram]`. The token is no setting: it comes from the environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TOKEN = "GOODBOT_TELEGRAM_TOKEN"  # noqa: S105  the variable's name
+"""The environment variable with the token that @BotFather gave."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TelegramSettings:
+    """How goodbot behaves on Telegram. Times in seconds.
+
+    The emoji are from Telegram's standard set (core.telegram.org/bots/api#reactiontypeemoji), or
+    ids of custom emoji; any other reaction is no rating. Clear verdicts only: 😢 or 🤯 on an
+    answer may be about its content.
+    """
+
+    good: tuple[str, ...] = ("👍", "❤", "❤\u200d🔥", "🔥", "👏", "🎉", "🤩", "😍", "🏆", "💯", "👌")
+    bad: tuple[str, ...] = ("👎", "💩", "🤮", "😡", "🤬", "🖕")
+    api_base: str = ""
+    """Where a Bot API server of your own listens, up to the token: `http://127.0.0.1:8081/bot`."""
+    poll_timeout: int = 30
+    """How long Telegram holds a poll open while nothing happens."""
+    edit_interval: float = 1.0
+    """The least time between two edits in a private chat while an answer is written."""
+    group_edit_interval: float = 3.0
+    """The same in groups, where Telegram bears 20 messages a minute."""
+    group_buttons: bool = False
+    """Rating buttons under answers in groups too, not only in private chats."""

@@ -1,0 +1,122 @@
+"""Replies → arguments of sendMessage and editMessageText. Pure: values in, JSON out.
+
+No parse mode is used, so nothing that a model writes is markup; code blocks become entities.
+Everything else that would act by itself is switched off: mentions, link previews (a server's
+fetch of a link that a model made up can carry words of the chat away), bidirectional overrides.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from goodbot.errors import ConnectorError
+from goodbot.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.text import blocks, clean, split, units
+
+LIMIT = 4096
+"""The longest message, in UTF-16 code units (core.telegram.org/bots/api#sendmessage)."""
+DATA_LIMIT = 64
+"""Bytes that a button can carry (core.telegram.org/bots/api#inlinekeyboardbutton)."""
+TOAST_LIMIT = 200
+"""Characters that answerCallbackQuery can show."""
+ACTIONS = {"good": 1.0, "bad": -1.0}
+"""The buttons that rate, and what they are worth."""
+
+# A mention starts at a word's edge: an e-mail address is none.
+_MENTION = re.compile(r"(?<!\w)@(?=[A-Za-z])")
+_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_JOINER = "\u2060"
+
+
+class Data(NamedTuple):
+    """What a button carries: keys to look up, which anybody could have made up."""
+
+    action: str
+    turn: str
+
+
+def write_data(action: str, turn: str) -> str:
+    """The callback data of one button. Raises ConnectorError when it is too long for Telegram."""
+    data = f"{action}:{turn}"
+    if len(data.encode()) > DATA_LIMIT:
+        raise ConnectorError(f"a Telegram button holds {DATA_LIMIT} bytes, {data!r} is longer")
+    return data
+
+
+def read_data(data: str) -> Data | None:
+    """Action and turn, or None when this is no rating button of ours."""
+    action, _, turn = data.partition(":")
+    if action not in ACTIONS or not turn.isascii() or not 0 < len(turn) <= DATA_LIMIT:
+        return None
+    return Data(action, turn)
+
+
+def messages(
+    channel: ChannelRef, reply: Reply, *, group_buttons: bool = False
+) -> tuple[dict[str, Any], ...]:
+    """The sendMessage arguments of each message that `reply` becomes; one unless it is long.
+
+    Buttons go under the last one, in private chats and, with `group_buttons`, in groups. Only
+    the first answers `reply.reply_to`, and only in groups, where it says whom we talk to.
+    """
+    private = channel.kind is ChannelKind.PRIVATE
+    text = _BIDI.sub("", clean(reply.text))
+    # Each mention grows by a joiner, and it takes three units at least to write one.
+    room = max(LIMIT - len(_MENTION.findall(text)), LIMIT * 3 // 4)
+    found: list[dict[str, Any]] = []
+    for part in split(text, room):
+        message: dict[str, Any] = {"chat_id": int(channel.id), **formatted(part)}
+        message["link_preview_options"] = {"is_disabled": True}
+        if channel.thread:
+            message["message_thread_id"] = int(channel.thread)
+        if reply.silent:
+            message["disable_notification"] = True
+        found.append(message)
+    if found and reply.reply_to and not private:
+        found[0]["reply_parameters"] = {
+            "message_id": int(reply.reply_to),
+            "allow_sending_without_reply": True,
+        }
+    if found and reply.turn and reply.buttons and (private or group_buttons):
+        found[-1]["reply_markup"] = keyboard(reply.turn, reply.buttons)
+    return tuple(found)
+
+
+def edit(message: dict[str, Any], message_id: int) -> dict[str, Any]:
+    """The editMessageText arguments that turn an earlier message into `message`."""
+    kept = ("chat_id", "text", "entities", "link_preview_options", "reply_markup")
+    return {"message_id": message_id} | {name: message[name] for name in kept if name in message}
+
+
+def keyboard(turn: str, buttons: tuple[Button, ...]) -> dict[str, Any]:
+    """One row of rating buttons."""
+    row = [
+        {"text": button.label, "callback_data": write_data(button.action, turn)}
+        for button in buttons
+    ]
+    return {"inline_keyboard": [row]}
+
+
+def formatted(part: str) -> dict[str, Any]:
+    """Text and entities: code blocks lose their fences and become `pre` entities.
+
+    Mentions mention nobody, except in code, where Telegram looks for none and people copy from.
+    """
+    text = ""
+    entities: list[dict[str, Any]] = []
+    for block in blocks(part):
+        text += "\n" if text else ""
+        if block.fence and block.text.strip():
+            entity = {"type": "pre", "offset": units(text), "length": units(block.text)}
+            language = block.fence.language
+            entities.append(entity | {"language": language} if language else entity)
+        text += block.text if block.fence else _MENTION.sub(f"@{_JOINER}", block.text)
+    if not text.strip():
+        return {"text": part}
+    return {"text": text, "entities": entities} if entities else {"text": text}
+
+
+def toast(text: str) -> str:
+    """A receipt's text as short as a toast must be."""
+    return text if len(text) <= TOAST_LIMIT else text[: TOAST_LIMIT - 1] + "…"

@@ -1,0 +1,185 @@
+"""Updates as Telegram sends them, and as nobody should, against the events that they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.events import Event, RatingEvent
+from goodbot_connectors.telegram.config import TelegramSettings
+from goodbot_connectors.telegram.normalize import (
+    Identity,
+    Normalizer,
+    batch,
+    emoji_key,
+    emoji_values,
+    query_ids,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.connectors.telegram.schema import check_type, standard_emoji
+
+ME = Identity(id="4200001", username="the_good_bot")
+SETTINGS = TelegramSettings(good=(*TelegramSettings().good, "5210952531676504517"))
+NORMALIZER = Normalizer(me=ME, values=emoji_values(SETTINGS))
+RECORDINGS = {
+    f"{path.stem}: {name}": case
+    for path in sorted((Path(__file__).parents[1] / "recordings" / "telegram").glob("*.json"))
+    for name, case in json.loads(path.read_text(encoding="utf-8")).items()
+}
+EVERY = pytest.mark.parametrize("case", RECORDINGS.values(), ids=RECORDINGS.keys())
+
+
+def facts(event: Event) -> dict[str, Any]:
+    """What the recordings say of an event, under their names."""
+    found = {name: getattr(event, name) for name in type(event).__dataclass_fields__}
+    rating = {"rating": event.kind.value} if isinstance(event, RatingEvent) else {}
+    return found | rating | {
+        "event": type(event).__name__,
+        "user": event.user.id,
+        "channel": event.channel.id,
+        "kind": event.channel.kind.value,
+        "thread": event.channel.thread,
+        "time_ms": event.order.time_ms,
+        "attachments": list(getattr(event, "attachments", [])),
+    }  # fmt: skip
+
+
+@EVERY
+def test_recorded(case: dict[str, Any]) -> None:
+    events = NORMALIZER.events(case["update"])
+    shown = [
+        {name: facts(event)[name] for name in wanted}
+        for event, wanted in zip(events, case["events"], strict=True)
+    ]
+    assert shown == case["events"]
+
+
+@EVERY
+def test_recordings_are_what_telegram_sends(case: dict[str, Any]) -> None:
+    check_type("Update", case["update"])
+
+
+def test_ids_and_order_are_those_of_the_update() -> None:
+    case = RECORDINGS["reactions: changed"]
+    back, rate = NORMALIZER.events(case["update"])
+    update_id = case["update"]["update_id"]
+    assert (back.event_id, rate.event_id) == (f"{update_id}:0", f"{update_id}:1")
+    assert back.order < rate.order
+    assert NORMALIZER.events(case["update"]) == (back, rate)
+
+
+def test_a_press_comes_after_the_event_before_it() -> None:
+    """A press carries no time; its message's is long before the reactions on it."""
+    reaction = RECORDINGS["reactions: good"]["update"] | {"update_id": 10}
+    press = RECORDINGS["presses: good"]["update"] | {"update_id": 11}
+    later = RECORDINGS["reactions: changed"]["update"] | {"update_id": 12}
+    events, offset = batch(NORMALIZER, [reaction, press, later], 0)
+    assert [event.order for event in events] == sorted(event.order for event in events)
+    assert offset == 13
+    again, _ = batch(NORMALIZER, [press, later], events[0].order.time_ms)
+    assert again == events[1:], "the same after a restart in between"
+
+
+def test_queries_are_found_by_the_event_that_they_become() -> None:
+    update = RECORDINGS["presses: good"]["update"]
+    [event] = NORMALIZER.events(update)
+    assert query_ids([update]) == {event.event_id: "4300001"}
+
+
+def test_the_default_emoji_are_telegrams() -> None:
+    known = standard_emoji()
+    settings = TelegramSettings()
+    assert all(f'"{emoji_key(emoji)}"' in known for emoji in settings.good + settings.bad)
+    assert not {*map(emoji_key, settings.good)} & {*map(emoji_key, settings.bad)}
+
+
+# Anything at all
+
+LEAF = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30)
+ANYTHING = st.recursive(
+    LEAF, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=15
+)
+PERSON = st.fixed_dictionaries(
+    {"id": st.sampled_from([1001, 4200001, 2**60, True, "1001"]),
+     "is_bot": st.sampled_from([True, False, 0, None])}
+)  # fmt: skip
+CHAT = st.fixed_dictionaries(
+    {"id": st.integers(-(2**55), 2**55),
+     "type": st.sampled_from(["private", "group", "supergroup", "channel", "", 3])}
+)  # fmt: skip
+ENTITY = st.fixed_dictionaries(
+    {"type": st.sampled_from(["mention", "bot_command", "text_mention", "x"]),
+     "offset": st.integers(-3, 40), "length": st.integers(-3, 40)}
+)  # fmt: skip
+TEXT = (
+    st.sampled_from(["/rl good", "/rl", "@the_good_bot hi", "\ud83d", "/rl@the_good_bot\x00"])
+    | st.text()
+)
+REACTION = st.fixed_dictionaries(
+    {"type": st.sampled_from(["emoji", "custom_emoji", "paid"]),
+     "emoji": st.sampled_from(["👍", "👎🏽", ""])}
+)  # fmt: skip
+MESSAGE = st.fixed_dictionaries(
+    {"message_id": st.integers() | ANYTHING, "chat": CHAT | ANYTHING, "from": PERSON | ANYTHING},
+    optional={
+        "text": TEXT, "caption": TEXT, "date": st.integers(),
+        "entities": st.lists(ENTITY) | ANYTHING,
+        "reply_to_message": ANYTHING, "via_bot": ANYTHING, "sender_chat": ANYTHING, "user": PERSON,
+        "message_thread_id": ANYTHING, "is_topic_message": ANYTHING, "forward_origin": ANYTHING,
+        "old_reaction": st.lists(REACTION) | ANYTHING,
+        "new_reaction": st.lists(REACTION) | ANYTHING,
+        "data": st.sampled_from(["good:t", "bad:", "good:\ud800"]) | ANYTHING,
+        "message": st.fixed_dictionaries({"chat": CHAT, "message_id": st.integers()}) | ANYTHING,
+    },
+)  # fmt: skip
+UPDATE = st.fixed_dictionaries(
+    {"update_id": st.integers(0, 2**40) | ANYTHING},
+    optional={"message": MESSAGE, "message_reaction": MESSAGE, "callback_query": MESSAGE},
+)
+
+
+@given(UPDATE | ANYTHING, st.integers(0, 2**42))
+def test_whatever_comes_it_never_raises(update: Any, since_ms: int) -> None:
+    events, _ = batch(NORMALIZER, [update], since_ms)
+    assert len({event.event_id for event in events}) == len(events)
+    assert NORMALIZER.events(update, since_ms) == events
+    query_ids([update])
+    for event in events:
+        assert 0 <= event.order.time_ms < 2**63
+        repr(event).encode("utf-8")  # can be stored
+
+
+@pytest.mark.parametrize("is_bot", [True, None, 0, "false"])
+@pytest.mark.parametrize("name", ["messages: command", "reactions: good", "presses: good"])
+def test_who_is_not_said_to_be_a_person_is_none(name: str, is_bot: object) -> None:
+    update = json.loads(json.dumps(RECORDINGS[name]["update"]))
+    [part] = [value for key, value in update.items() if key != "update_id"]
+    person = part["user"] if "user" in part else part["from"]
+    assert len(NORMALIZER.events(update)) == 1
+    person["is_bot"] = is_bot
+    assert NORMALIZER.events(update) == ()
+    person |= {"is_bot": False, "id": int(ME.id)}
+    assert NORMALIZER.events(update) == (), "our own account"
+
+
+def test_numbers_that_no_database_holds_count_as_absent() -> None:
+    update = json.loads(json.dumps(RECORDINGS["messages: private"]["update"]))
+    update["message"]["date"] = 2**62
+    [event] = NORMALIZER.events(update)
+    assert event.order.time_ms == 0
+    assert NORMALIZER.events(update | {"update_id": 2**70}) == ()
+
+
+@given(TEXT, st.lists(ENTITY), st.booleans())
+def test_what_is_not_meant_for_us_leaves_no_text(text: str, entities: list[Any], old: bool) -> None:
+    message = {
+        "message_id": 1, "date": 1, "text": text, "entities": entities,
+        "chat": {"id": -5, "type": "supergroup"}, "from": {"id": 1001, "is_bot": False},
+    } | ({"forward_date": 1} if old else {})  # fmt: skip
+    if NORMALIZER.events({"update_id": 1, "message": message}):
+        word = text.casefold()
+        assert "@the_good_bot" in word or word.startswith(("/rl", "/start"))

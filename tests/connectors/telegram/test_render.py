@@ -1,0 +1,133 @@
+"""Replies as Telegram gets them; every payload is checked against Telegram's own types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from goodbot.errors import ConnectorError
+from goodbot.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.text import units
+from goodbot_connectors.telegram import render
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.connectors.telegram.schema import check_call
+
+BUTTONS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
+TURN = "5f1e0c7a9b3d2468"
+WORDS = st.sampled_from(
+    ["@ada", "@", "ada@example.org", "```", "```python", "@decorator", "😀", "\u202eevil", "word",
+     "\n", "\ud800", "x" * 500, "@a " * 300]
+)  # fmt: skip
+TEXT = st.lists(WORDS | st.text(max_size=20), min_size=1, max_size=60).map(" ".join)
+
+
+def channel(kind: ChannelKind = ChannelKind.PRIVATE, thread: str = "") -> ChannelRef:
+    id_ = "1001" if kind is ChannelKind.PRIVATE else "-1001700000001"
+    return ChannelRef(connector="telegram", account="42", id=id_, kind=kind, thread=thread)
+
+
+def sent(text: str, kind: ChannelKind = ChannelKind.PRIVATE, **reply: Any) -> list[dict[str, Any]]:
+    messages = render.messages(channel(kind), Reply(text=text, **reply))
+    for message in messages[:3]:
+        check_call("sendMessage", message)
+        check_call("editMessageText", render.edit(message, 7))
+    return list(messages)
+
+
+@given(TEXT)
+def test_every_message_is_valid_and_fits(text: str) -> None:
+    for message in sent(text, ChannelKind.SHARED, reply_to="5", turn=TURN, buttons=BUTTONS):
+        assert message["text"].strip()
+        assert units(message["text"]) <= render.LIMIT
+        message["text"].encode("utf-8")
+        assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(
+            message["text"]
+        )
+        for entity in message.get("entities", []):
+            assert (
+                0
+                <= entity["offset"]
+                < entity["offset"] + entity["length"]
+                <= units(message["text"])
+            )
+
+
+def test_neutralised_mentions_still_fit() -> None:
+    messages = sent("@a " * 3000)
+    assert len(messages) > 1
+    assert max(units(message["text"]) for message in messages) <= render.LIMIT
+
+
+def test_buttons_carry_a_key_in_private_chats() -> None:
+    [message] = sent("4", turn=TURN, buttons=BUTTONS)
+    assert message["reply_markup"]["inline_keyboard"] == [
+        [
+            {"text": "👍 Good", "callback_data": f"good:{TURN}"},
+            {"text": "👎 Bad", "callback_data": f"bad:{TURN}"},
+        ]
+    ]
+    assert render.read_data(f"good:{TURN}") == ("good", TURN)
+
+
+def test_groups_get_no_buttons_unless_wanted() -> None:
+    [message] = sent("4", ChannelKind.SHARED, turn=TURN, buttons=BUTTONS)
+    assert "reply_markup" not in message
+    reply = Reply(text="4", turn=TURN, buttons=BUTTONS)
+    [message] = render.messages(channel(ChannelKind.SHARED), reply, group_buttons=True)
+    assert "reply_markup" in message
+
+
+def test_only_the_last_part_has_buttons_and_only_the_first_answers() -> None:
+    messages = sent("word " * 2000, ChannelKind.SHARED, reply_to="5")
+    assert ["reply_parameters" in message for message in messages] == [True, False, False]
+    messages = sent("word " * 2000, turn=TURN, buttons=BUTTONS, reply_to="5")
+    assert ["reply_markup" in message for message in messages] == [False, False, True]
+    assert not any("reply_parameters" in message for message in messages), "private: no need to say"
+
+
+def test_code_blocks_are_entities() -> None:
+    [message] = sent("😀 see @ada:\n```python\n@cache\ndef f(): ...\n```\ndone")
+    assert message["text"] == "😀 see @\u2060ada:\n@cache\ndef f(): ...\ndone"
+    assert message["entities"] == [
+        {"type": "pre", "offset": 14, "length": 19, "language": "python"}
+    ]
+
+
+def test_a_block_without_code_is_shown_as_it_is() -> None:
+    assert [message["text"] for message in sent("```\n```")] == ["```\n```"]
+
+
+def test_links_are_not_fetched_and_nothing_is_markup() -> None:
+    [message] = sent("<b>see</b> [x](https://example.org/?q=secret)")
+    assert message["link_preview_options"] == {"is_disabled": True}
+    assert "parse_mode" not in message
+
+
+def test_an_address_is_no_mention() -> None:
+    assert sent("ada@example.org")[0]["text"] == "ada@example.org"
+
+
+def test_topics_and_silence() -> None:
+    reply = Reply(text="4", silent=True)
+    [message] = render.messages(channel(ChannelKind.SHARED, "77"), reply)
+    check_call("sendMessage", message)
+    assert (message["message_thread_id"], message["disable_notification"]) == (77, True)
+
+
+def test_a_key_that_is_too_long_is_an_error() -> None:
+    assert len(render.write_data("good", "t" * 59)) == 64
+    with pytest.raises(ConnectorError, match="64 bytes"):
+        render.write_data("good", "t" * 60)
+
+
+@given(st.text(max_size=80))
+def test_foreign_data_is_nothing_or_a_key(text: str) -> None:
+    data = render.read_data(text)
+    assert data is None or (data.action in render.ACTIONS and data.turn.isascii())
+
+
+def test_toasts_are_short() -> None:
+    assert render.toast("12 of 40") == "12 of 40"
+    assert len(render.toast("x" * 500)) == 200

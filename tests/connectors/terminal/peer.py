@@ -1,0 +1,128 @@
+"""The far side of the terminal: a chat that keeps what is not taken, as the contract drives it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.events import ChannelKind, MessageRef
+from goodbot.lock import socket_path
+from goodbot.testing.platform import Post
+from goodbot_connectors.terminal import TerminalSettings
+
+
+class TerminalPeer:
+    """One chat at the socket in `directory`; it reconnects, and sends again what was not taken."""
+
+    settings = TerminalSettings()
+    environ: dict[str, str] = {}
+    wrong_environ: dict[str, str] = {}
+    rooms = frozenset({ChannelKind.PRIVATE})
+    good = bad = ""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = socket_path(directory, "chat.sock")
+        self._writer: asyncio.StreamWriter | None = None
+        self._untaken: dict[str, dict[str, Any]] = {}
+        self._posts: list[Post] = []
+        self._streamed = ""
+        self._receipts: list[str] = []
+        self._turns: dict[str, str] = {}
+        self._at = 0
+        self.lines: list[dict[str, Any]] = []
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def say(
+        self,
+        text: str,
+        *,
+        user: str = "ada",
+        room: ChannelKind = ChannelKind.PRIVATE,
+        mention: bool = False,
+        reply_to: str = "",
+    ) -> str:
+        return await self._send({"say": text})
+
+    async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
+        """There is no other bot at this socket, and nothing of ours comes back."""
+
+    async def react(
+        self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada"
+    ) -> None:
+        raise NotImplementedError
+
+    async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
+        turn = self._turns[message.id]
+        rating = {"rate": 1 if action == "good" else -1, "turn": turn, "message": message.id}
+        await self._send(rating)
+
+    async def posts(self, room: ChannelKind = ChannelKind.PRIVATE) -> Sequence[Post]:
+        await asyncio.sleep(0.05)
+        return [*self._posts, *([Post(id="", text=self._streamed)] if self._streamed else [])]
+
+    async def notices(self, user: str = "ada") -> Sequence[str]:
+        await asyncio.sleep(0.05)
+        return list(self._receipts) if user == "ada" else []
+
+    async def unacknowledged(self) -> int:
+        return len(self._untaken)
+
+    async def _send(self, line: dict[str, Any]) -> str:
+        id_ = uuid.uuid4().hex
+        self._at = max(self._at + 1, int(time.time() * 1000))
+        self._untaken[id_] = {**line, "id": id_, "at": self._at}
+        self._write(self._untaken[id_])
+        return id_
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._writer is not None:
+            self._writer.write(json.dumps(line).encode() + b"\n")
+
+    async def _run(self) -> None:
+        while True:
+            with contextlib.suppress(OSError):
+                await self._attached()
+            self._writer = None
+            await asyncio.sleep(0.02)
+
+    async def _attached(self) -> None:
+        reader, self._writer = await asyncio.open_unix_connection(self._path, limit=2**24)
+        try:
+            for line in list(self._untaken.values()):
+                self._write(line)
+            while data := await reader.readline():
+                await self._take(json.loads(data))
+        finally:
+            self._writer.close()
+
+    async def _take(self, line: dict[str, Any]) -> None:
+        self.lines.append(line)
+        match line:
+            case {"taken": id_}:
+                self._untaken.pop(id_, None)
+            case {"refused": _, "id": id_} if id_ in self._untaken:
+                await asyncio.sleep(0.05)
+                self._write(self._untaken[id_])
+            case {"text": text}:
+                self._streamed += text
+            case {"answer": text, "id": id_, "turn": turn, "buttons": buttons}:
+                self._posts.append(Post(id=id_, text=text, buttons=tuple(buttons)))
+                self._turns[id_] = turn
+                self._streamed = ""
+            case {"failed": text}:
+                self._posts.append(Post(id="failed", text=text))
+                self._streamed = ""
+            case {"receipt": text}:
+                self._receipts.append(text)
+            case _:
+                pass

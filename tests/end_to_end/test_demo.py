@@ -1,0 +1,66 @@
+"""`goodbot demo`, as `make demo` runs it: a program that a person starts, with nothing set up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import require
+
+
+def _demo(home: Path, *arguments: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "goodbot", "--home", str(home), "demo", "--json", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def _without_times(result: dict[str, Any]) -> dict[str, Any]:
+    moving = ("seconds", "train_seconds", "home", "adapter_directory", "reason")
+    return {key: value for key, value in result.items() if key not in moving}
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("backend", ["torch", "mlx"])
+def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> None:
+    for module in {"torch": ("torch", "peft"), "mlx": ("mlx", "mlx_lm")}[backend]:
+        require(module)
+    result = _demo(tmp_path, "--backend", backend, "--seed", "7", "--like", "friendly")
+
+    assert result["ratings"] == 40
+    before, after = result["before"], result["after"]
+    assert after["liked_share"] - before["liked_share"] >= 0.15, (before, after)
+    assert after["liked_low"] <= after["liked_share"] <= after["liked_high"]
+    assert after["facts"] >= before["facts"] - 0.06, (before, after)
+
+    weights = Path(result["adapter_directory"]) / "adapter_model.safetensors"
+    assert hashlib.sha256(weights.read_bytes()).hexdigest() == result["adapter"]["sha256"]
+
+    if backend == "torch":  # the faster one on a CPU: once more, from nothing
+        again = _demo(tmp_path, "--backend", backend, "--seed", "7", "--like", "friendly")
+        assert _without_times(again) == _without_times(result)
+
+
+def test_the_demo_removes_nothing_that_it_did_not_make(tmp_path: Path) -> None:
+    keep = tmp_path / "demo" / "thesis.txt"
+    keep.parent.mkdir()
+    keep.write_text("mine")
+    done = subprocess.run(
+        [sys.executable, "-m", "goodbot", "--home", str(tmp_path), "demo", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "was not made by the demo" in done.stderr
+    assert keep.read_text() == "mine"
