@@ -23,8 +23,9 @@ pytest.register_assert_rewrite(
 if TYPE_CHECKING:
     from goodbot.loopback import Answer
     from goodbot.testing.backend import BackendContract
+    from goodbot.testing.clock import VirtualClock
     from goodbot.testing.connector import ConnectorContract
-    from goodbot.testing.host import RecordingHost, VirtualClock
+    from goodbot.testing.host import RecordingHost
     from goodbot.testing.pilot import Pilot
     from goodbot.testing.platform import PlatformDriver, Post
 
@@ -47,7 +48,7 @@ _HOMES = {
     "PlatformDriver": "goodbot.testing.platform",
     "Post": "goodbot.testing.platform",
     "RecordingHost": "goodbot.testing.host",
-    "VirtualClock": "goodbot.testing.host",
+    "VirtualClock": "goodbot.testing.clock",
 }
 
 

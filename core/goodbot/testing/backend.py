@@ -43,13 +43,7 @@ FILES = ("adapter_model.safetensors", "adapter_config.json")
 
 
 def policy_gradient(
-    xp: Any,
-    policy: Any,
-    sampling: Any,
-    reference: Any,
-    advantages: Any,
-    mask: Any,
-    normalizer: float,
+    xp: Any, policy: Any, sampling: Any, reference: Any, advantages: Any, mask: Any, normalizer: Any
 ) -> tuple[Any, dict[str, Any]]:
     """A plain objective: -Σ A · log π / N."""
     loss = -(policy * mask * advantages[:, None]).sum() / normalizer

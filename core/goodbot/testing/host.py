@@ -13,31 +13,11 @@ from goodbot.connector import ConnectorSpec
 from goodbot.errors import StoreError
 from goodbot.events import Event, Outcome, Receipt
 from goodbot.secrets import Secrets
+from goodbot.testing.clock import VirtualClock
+
+__all__ = ["Commit", "RecordingHost", "VirtualClock"]
 
 E = TypeVar("E", bound=Event)
-
-
-class VirtualClock:
-    """Time that passes only in `sleep`, and then at once. `slept` lists what was asked for."""
-
-    def __init__(self, now: float = 1_800_000_000.0) -> None:
-        self.slept: list[float] = []
-        self._now = now
-
-    def now(self) -> float:
-        return self._now
-
-    def monotonic(self) -> float:
-        return self._now
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self._now += seconds
-        await asyncio.sleep(0)
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass."""
-        self._now += seconds
 
 
 @dataclass(frozen=True, kw_only=True)

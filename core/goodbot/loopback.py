@@ -1,0 +1,229 @@
+"""A chat platform in memory: for programs that embed goodbot, for the demo, for tests.
+
+It is a connector like any other: what a person does here goes through `ConnectorHost.submit`, and
+what they see comes back through `send` and `acknowledge`. Register this module as a plugin and
+name the people in the grants::
+
+    plugins = open_plugins(config)
+    plugins.register(loopback, "loopback")
+    async with App.open(config, plugins, grants={"loopback": Grants(owners=("owner",))}) as app:
+        chat = loopback.of(app.connectors.running)
+        answer = await chat.say("What is 2 + 2?")
+        await chat.react(answer, "👍")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from goodbot.connector import Capability, Connector, ConnectorHost, ConnectorSpec, ReplyStream
+from goodbot.events import (
+    ChannelKind,
+    ChannelRef,
+    CommandEvent,
+    Event,
+    MessageEvent,
+    MessageRef,
+    OrderKey,
+    Outcome,
+    RatingEvent,
+    RatingKind,
+    Receipt,
+    Reply,
+    UserRef,
+)
+from goodbot.hookspecs import hookimpl
+
+OWNER = "owner"
+"""Who speaks when nobody else is named."""
+
+VALUES = {"👍": 1.0, "👎": -1.0}
+"""The reactions that are ratings here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopbackSettings:
+    """It has no settings."""
+
+
+SPEC = ConnectorSpec(
+    name="loopback",
+    factory="goodbot.loopback:Loopback",
+    capabilities=Capability.REACTIONS | Capability.EPHEMERAL,
+    settings=LoopbackSettings,
+    message_limit=1_000_000,
+)
+
+
+@hookimpl
+def register_connector() -> ConnectorSpec:
+    """Offer the platform in memory."""
+    return SPEC
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What a person sees after they wrote. `turn` is empty when it cannot be rated."""
+
+    text: str
+    turn: str
+    message: MessageRef
+
+
+class Loopback(Connector):
+    """One account. A channel whose name begins with `#` is shared, any other a private chat.
+
+    The cursor counts what people did, so that ids stay unique over a restart and the same deeds
+    in the same order get the same ids, hence the same answers.
+    """
+
+    spec = SPEC
+
+    def __init__(self, host: ConnectorHost, settings: Any) -> None:
+        super().__init__(host, settings)
+        self.replies: list[Answer] = []
+        """All that the bot has sent, oldest first."""
+        self._answers: dict[str, asyncio.Future[Answer]] = {}
+        self._receipts: dict[str, asyncio.Future[Receipt]] = {}
+        self._count = 0
+
+    @property
+    def account(self) -> str:
+        return self.spec.name
+
+    async def start(self) -> None:
+        self._count = int(await self.host.cursor() or 0)
+
+    async def stop(self) -> None:
+        for waiting in (*self._answers.values(), *self._receipts.values()):
+            waiting.cancel()
+
+    # What people do.
+
+    async def say(
+        self, text: str, *, user: str = OWNER, channel: str = "", name: str = "", reply_to: str = ""
+    ) -> Answer:
+        """Write to the bot and wait for what it says; by default in the user's private chat.
+
+        `name` becomes the message's id. The answer to somebody who may not talk here has no turn,
+        and often no text.
+        """
+        common = self._common(user, channel, name)
+        event = MessageEvent(
+            **common, text=text, message_id=common["event_id"], addressed=True, reply_to=reply_to
+        )
+        waiting = self._answers[event.message_id] = asyncio.get_running_loop().create_future()
+        try:
+            [receipt] = await self.host.submit([event], cursor=str(self._count))
+            if receipt.outcome is Outcome.ACCEPTED:
+                return await waiting
+        finally:
+            del self._answers[event.message_id]
+        message = MessageRef(channel=event.channel, id="")
+        return Answer(text=receipt.text, turn="", message=message)
+
+    async def react(self, answer: Answer, emoji: str, *, user: str = OWNER) -> Receipt:
+        """Put 👍 or 👎 on an answer. Raises ValueError for another emoji."""
+        if emoji not in VALUES:
+            raise ValueError(f"{emoji!r} is no rating here; there are {' and '.join(VALUES)}")
+        return await self._rate(answer, RatingKind.RATE, emoji, user, VALUES[emoji])
+
+    async def unreact(self, answer: Answer, emoji: str, *, user: str = OWNER) -> Receipt:
+        """Take a reaction away again."""
+        return await self._rate(answer, RatingKind.RETRACT, emoji, user, None)
+
+    async def command(
+        self, name: str, args: str = "", *, user: str = OWNER, channel: str = "", reply_to: str = ""
+    ) -> Receipt:
+        """Type `/rl NAME ARGS` and wait until it is done; returns its receipt."""
+        event = self.typed(name, args, user=user, channel=channel, reply_to=reply_to)
+        waiting = self._receipts[event.event_id] = asyncio.get_running_loop().create_future()
+        try:
+            await self.host.submit([event], cursor=str(self._count))
+            return await waiting
+        finally:
+            del self._receipts[event.event_id]
+
+    def typed(
+        self, name: str, args: str = "", *, user: str = OWNER, channel: str = "", reply_to: str = ""
+    ) -> CommandEvent:
+        """The event of a typed command, not submitted."""
+        return CommandEvent(**self._common(user, channel), name=name, args=args, reply_to=reply_to)
+
+    async def _rate(
+        self, answer: Answer, kind: RatingKind, emoji: str, user: str, value: float | None
+    ) -> Receipt:
+        common = self._common(user, "")
+        common["channel"] = answer.message.channel
+        event = RatingEvent(
+            **common, kind=kind, message_id=answer.message.id, source=f"reaction:{emoji}",
+            value=value,
+        )  # fmt: skip
+        [receipt] = await self.host.submit([event], cursor=str(self._count))
+        return receipt
+
+    def _common(self, user: str, channel: str, name: str = "") -> dict[str, Any]:
+        self._count += 1
+        connector, account = self.spec.name, self.account
+        kind = ChannelKind.SHARED if channel.startswith("#") else ChannelKind.PRIVATE
+        return {
+            "event_id": name or f"m{self._count}",
+            "order": OrderKey(self._count),
+            "user": UserRef(connector=connector, account=account, id=user),
+            "channel": ChannelRef(
+                connector=connector, account=account, id=channel or user, kind=kind
+            ),
+        }
+
+    # What the core does.
+
+    async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
+        return (self._post(channel, reply, reply.reply_to),)
+
+    def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
+        return _Stream(self, channel, reply_to)
+
+    async def acknowledge(self, event: Event, receipt: Receipt) -> None:
+        waiting = self._receipts.get(event.event_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(receipt)
+
+    def _post(self, channel: ChannelRef, reply: Reply, reply_to: str) -> MessageRef:
+        message = MessageRef(channel=channel, id=f"a{self._count}-{len(self.replies)}")
+        answer = Answer(text=reply.text, turn=reply.turn, message=message)
+        self.replies.append(answer)
+        waiting = self._answers.get(reply_to)
+        if waiting is not None and not waiting.done():
+            # Who waits runs on after the core has queued its record of this message, so that a
+            # reaction at once still finds the answer.
+            waiting.set_result(answer)
+        return message
+
+
+class _Stream(ReplyStream):
+    """Collects nothing: the whole answer is posted, or the reason why there is none."""
+
+    def __init__(self, chat: Loopback, channel: ChannelRef, reply_to: str) -> None:
+        self._chat = chat
+        self._channel = channel
+        self._reply_to = reply_to
+
+    async def append(self, text: str) -> None:
+        pass
+
+    async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
+        return (self._chat._post(self._channel, reply, self._reply_to),)  # noqa: SLF001  one class in two parts
+
+    async def cancel(self, reason: str) -> None:
+        self._chat._post(self._channel, Reply(text=reason), self._reply_to)  # noqa: SLF001
+
+
+def of(connectors: Mapping[str, Connector]) -> Loopback:
+    """The platform in memory among a running goodbot's connectors. Raises LookupError."""
+    for connector in connectors.values():
+        if isinstance(connector, Loopback):
+            return connector
+    raise LookupError("the loopback plugin is not registered, or no grants name it")

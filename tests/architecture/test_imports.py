@@ -1,0 +1,134 @@
+"""Imports point one way, and nothing heavy comes in before it is needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import Module, entry_points, modules
+
+FORBIDDEN = {
+    "goodbot": ("goodbot_connectors", "goodbot_training"),
+    "goodbot_connectors": ("goodbot_training",),
+    "goodbot_training": ("goodbot_connectors",),
+}
+FRAMEWORKS = {
+    "torch", "mlx", "mlx_lm", "transformers", "peft", "safetensors", "tokenizers", "jax",
+    "tensorflow", "ray", "vllm", "sglang",
+}  # fmt: skip
+CHAT = {"discord", "slack_bolt", "slack_sdk", "telegram", "botbuilder", "nio"}
+HEAVY = {*FRAMEWORKS, *CHAT, "aiohttp", "httpx", "numpy", "pytest"}
+CORE_MAY = {"pluggy", "aiosqlite"}
+
+
+def offences(package: str, banned: set[str], *, but: str = "\0") -> list[str]:
+    return [
+        f"{module.path}:{line} imports {name}"
+        for module in modules()
+        if module.package == package and not module.name.startswith(but)
+        for name, line in module.imports()
+        if name.partition(".")[0] in banned
+    ]
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_imports_point_one_way(package: str) -> None:
+    assert offences(package, set(FORBIDDEN[package])) == []
+
+
+def test_the_core_knows_no_platform_and_no_framework() -> None:
+    assert offences("goodbot", FRAMEWORKS | CHAT) == []
+
+
+def test_the_host_does_not_import_its_test_suites() -> None:
+    assert offences("goodbot", {"pytest", "hypothesis"}, but="goodbot.testing") == []
+    found = [
+        f"{module.path}:{line}"
+        for module in modules()
+        if not module.name.startswith("goodbot.testing")
+        for name, line in module.imports()
+        if name.startswith("goodbot.testing")
+    ]
+    assert found == []
+
+
+def test_the_core_needs_only_what_it_declares() -> None:
+    """Everything else that it imports is its own or the standard library's."""
+
+    def foreign(module: Module) -> set[str]:
+        names = {name.partition(".")[0] for name, _ in module.imports()}
+        return names - sys.stdlib_module_names - {"goodbot"}
+
+    # The type of an array is named for type checkers only.
+    allowed = {"goodbot.backend": {"numpy"}}
+    extra = {
+        module.name: names
+        for module in modules()
+        if module.package == "goodbot" and not module.name.startswith("goodbot.testing")
+        if (names := foreign(module) - CORE_MAY - allowed.get(module.name, set()))
+    }
+    assert extra == {}
+
+
+def test_each_framework_has_one_home() -> None:
+    """A backend's framework is imported in its folder; the tiny model's maker trains with torch."""
+    homes = {
+        "torch": ("goodbot_training.backends.torch", "goodbot_training.tiny"),
+        "mlx": ("goodbot_training.backends.mlx",),
+        "mlx_lm": ("goodbot_training.backends.mlx",),
+    }
+    found = [
+        f"{module.path}:{line} imports {name}"
+        for module in modules()
+        for name, line in module.imports()
+        if (top := name.partition(".")[0]) in homes and not module.name.startswith(homes[top])
+    ]
+    assert found == []
+
+
+def loaded(code: str) -> set[str]:
+    """The top-level modules that are in memory after `code` has run in a fresh interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys, json; print(json.dumps([*sys.modules]))"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+
+
+@pytest.mark.parametrize("plugin", sorted(entry_points().values()))
+def test_a_plugin_is_light_until_it_is_used(plugin: str) -> None:
+    assert loaded(f"import {plugin}") & HEAVY == set()
+
+
+def test_importing_goodbot_is_light() -> None:
+    assert loaded("import goodbot") & {*HEAVY, "aiosqlite", "sqlite3", "ssl"} == set()
+
+
+def test_asking_the_daemon_imports_nothing_heavy(tmp_path: Path) -> None:
+    """`goodbot status` with a daemon running: the standard library and a socket."""
+    code = f"""
+import json, os, socket, threading
+from pathlib import Path
+home = Path({str(tmp_path)!r})
+os.chdir(home)  # a Unix socket's path is short
+with socket.socket(socket.AF_UNIX) as server:
+    server.bind("control.sock")
+    server.listen()
+    def daemon():
+        connection, _ = server.accept()
+        with connection, connection.makefile("rwb") as stream:
+            assert json.loads(stream.readline()) == {{"command": "status", "args": []}}
+            stream.write(b'{{"ok": true, "text": "all is well", "data": {{}}}}\\n')
+    thread = threading.Thread(target=daemon)
+    thread.start()
+    from goodbot.cli import main
+    assert main(["--home", str(home), "status"]) == 0
+    thread.join()
+"""
+    names = loaded(code)
+    assert names & {*HEAVY, "pluggy", "aiosqlite", "sqlite3", "asyncio"} == set()

@@ -1,0 +1,171 @@
+"""What no line of the three packages may do, and how long a module may be."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT, modules, pyproject
+from tests.support import require_program
+
+LONGEST = 400
+LONG = 300
+LONG_FOR_A_REASON: dict[str, str] = {
+    # path: why it is one module
+    "core/goodbot/testing/backend.py": "one suite, which is subclassed as a whole",
+}
+
+TIME = {"time.time", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
+TIME_IS_READ_HERE = {
+    "core/goodbot/clock.py": "the one place",
+    "connectors/goodbot_connectors/terminal/conversation.py": "a client's process has no host",
+}
+DANGEROUS = {
+    "eval", "exec", "compile", "__import__", "os.system", "os.popen", "pickle.load", "pickle.loads",
+    "marshal.loads", "torch.load", "yaml.load", "yaml.unsafe_load", "subprocess.getoutput",
+    "asyncio.create_subprocess_shell",
+}  # fmt: skip
+DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+DANGEROUS_KEYWORDS = {"shell", "trust_remote_code", "allow_pickle", "weights_only"}
+
+EXPRESSIONS = {
+    # path: on whose words it runs, and why it cannot go quadratic
+    "core/goodbot/text.py": "the model's answers; bounded repeats, one line at a time",
+    "core/goodbot/models.py": "the owner's config",
+    "core/goodbot/adapters/manifest.py": "our own file names",
+    "core/goodbot/cli/output.py": "texts for one's own terminal",
+    "connectors/goodbot_connectors/telegram/api.py": "the token, and Telegram's errors",
+    "connectors/goodbot_connectors/telegram/normalize.py": "messages; anchored, bounded repeats",
+    "connectors/goodbot_connectors/telegram/render.py": "the model's answers; bounded repeats",
+    "training/goodbot_training/tiny/judge.py": "the tiny model's answers",
+    "training/goodbot_training/tiny/styles.py": "our own tables",
+}
+ONES_OWN_TERMINAL = "connectors/goodbot_connectors/terminal/"
+
+
+def test_no_module_is_too_long() -> None:
+    lengths = {module.path: len(module.text.splitlines()) for module in modules()}
+    assert {path: n for path, n in lengths.items() if n > LONGEST} == {}
+    long = {path for path, n in lengths.items() if n > LONG}
+    assert long - set(LONG_FOR_A_REASON) == set(), "above 300 lines a module needs a reason, here"
+    assert {path for path in LONG_FOR_A_REASON if not (ROOT / path).exists()} == set()
+    median = sorted(n for n in lengths.values() if n)[len(lengths) // 2]
+    assert median <= 150
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [m.path for m in modules() if m.text.strip() and not ast.get_docstring(m.tree)]
+    assert silent == []
+
+
+def test_time_is_injected() -> None:
+    found = [
+        f"{module.path}:{node.lineno} calls {name}"
+        for module in modules()
+        if module.path not in TIME_IS_READ_HERE and not module.name.startswith("goodbot.testing")
+        for name, node in module.calls()
+        if name in TIME or name.removeprefix("datetime.") in TIME
+    ]
+    found += [
+        f"{module.path}:{line} imports {name}"
+        for module in modules()
+        for name, line in module.imports()
+        if name in TIME
+    ]
+    assert found == []
+
+
+def test_nothing_is_run_that_came_as_data() -> None:
+    found: list[str] = []
+    for module in modules():
+        found += [
+            f"{module.path}:{line} imports {name}"
+            for name, line in module.imports()
+            if name.partition(".")[0] in DANGEROUS_MODULES
+        ]
+        for name, node in module.calls():
+            if name in DANGEROUS:
+                found.append(f"{module.path}:{node.lineno} calls {name}")
+            for keyword in node.keywords:
+                value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+                if keyword.arg in DANGEROUS_KEYWORDS and value is not False:
+                    found.append(f"{module.path}:{node.lineno} {ast.unparse(keyword)}")
+    assert found == []
+
+
+def test_expressions_on_foreign_text_are_known() -> None:
+    """A regular expression is reviewed for whose words it runs on; `(a+)+` has no place."""
+    using = {
+        module.path
+        for module in modules()
+        if any(name in ("re", "regex") for name, _ in module.imports())
+    }
+    unknown = {path for path in using if not path.startswith(ONES_OWN_TERMINAL)} - set(EXPRESSIONS)
+    assert unknown == set(), "say in EXPRESSIONS on whose words it runs"
+
+
+def test_nested_repeats_are_nowhere() -> None:
+    nested = re.compile(r"[*+}]\)[*+{]")
+    found = [
+        f"{module.path}:{node.lineno} {node.args[0].value}"
+        for module in modules()
+        for name, node in module.calls()
+        if name.startswith("re.")
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and nested.search(str(node.args[0].value))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "group", ["", *pyproject()["project"]["optional-dependencies"]], ids=lambda g: g or "required"
+)
+def test_dependencies_are_few(group: str) -> None:
+    project = pyproject()["project"]
+    needed = project["optional-dependencies"][group] if group else project["dependencies"]
+    assert len(needed) <= (20 if group == "dev" else 5)
+
+
+def test_each_required_dependency_says_what_it_is_for() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    [block] = re.findall(r"^dependencies = \[\n(.*?)^\]", text, flags=re.M | re.S)
+    lines = [line for line in block.splitlines() if line.strip()]
+    assert len(lines) == len(pyproject()["project"]["dependencies"])
+    assert [line for line in lines if not re.search(r",\s+# \w", line)] == []
+
+
+def tracked() -> list[Path]:
+    """Every file that is, or is about to be, in the repository."""
+    git = require_program("git")
+    done = subprocess.run(
+        [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    paths = [ROOT / name for name in done.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file() and "node_modules" not in path.parts]
+
+
+HOSTS = (
+    "pypi" + ".org", "pythonhosted" + ".org", "registry." + "npmjs", "registry." + "yarnpkg",
+    "--index" + "-url", "--extra-index" + "-url", "download." + "pytorch",
+)  # fmt: skip
+HOMES = re.compile(r"(?<![\w.~$}/-])/(?:home|Users|work|root|mnt|private/var)/\w")
+
+
+def test_no_registry_and_no_machine_is_named() -> None:
+    """What is installed from where is the machine's affair, not the repository's."""
+    found: list[str] = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
+            if any(host in line for host in HOSTS) or HOMES.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
+    assert found == []

@@ -1,0 +1,73 @@
+"""The Pilot against a whole goodbot: what people do, and what comes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from goodbot.config import TrainingConfig
+from goodbot.errors import GoodbotError
+from goodbot.events import Outcome
+from goodbot.testing import Pilot
+
+from tests.examples.support import require_backend
+
+TRAINING = TrainingConfig(
+    schedule="manual", min_ratings=8, held_out=2, settings={"steps": 4, "gate_anchors": 4}
+)
+QUESTIONS = [f"What is {n} + {m}?" for n in (2, 3) for m in (1, 2, 3, 4)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def backend() -> None:
+    require_backend()
+
+
+async def test_talking_rating_and_undoing(tmp_path: Path) -> None:
+    async with Pilot.open(tmp_path) as pilot:
+        answer = await pilot.say("What is 2 + 2?")
+        assert "4" in answer.text
+        good = await pilot.react(answer, "👍")
+        assert (good.outcome, good.turn) == (Outcome.ACCEPTED, answer.turn)
+        assert good.text == "Good. 1 of 40 until the next training."
+        assert (await pilot.status())["ratings"] == 1
+        back = await pilot.unreact(answer, "👍")
+        assert back.text == "Taken back. 0 of 40 until the next training."
+        assert "good" in await pilot.command("help")
+        assert (await pilot.command("bad")).startswith("Bad. 1 of 40 until the next training. “")
+        assert "👎" in await pilot.command("history")
+        assert pilot.replies == (answer,)
+
+
+async def test_strangers_talkers_and_channels(tmp_path: Path) -> None:
+    async with Pilot.open(tmp_path) as pilot:
+        told = await pilot.say("Hello!", user="mallory")
+        assert told.turn == ""
+        assert "mallory" in told.text
+        assert (await pilot.say("Hello?", user="mallory")).text == ""
+        answer = await pilot.say("What is 3 + 4?", user="talker")
+        assert answer.turn
+        assert (await pilot.react(answer, "👎", user="talker")).outcome is Outcome.DENIED
+        assert (await pilot.react(answer, "👎", user="rater")).outcome is Outcome.ACCEPTED
+        assert (await pilot.say("Hello!", channel="#general")).turn == ""
+        assert "answer here" in await pilot.command("enable", channel="#general")
+        assert (await pilot.say("What is 3 + 4?", channel="#general", user="mallory")).turn
+        assert await pilot.command("pause", user="talker") == ""
+
+
+async def test_training_comes_to_a_verdict_and_a_restart_goes_on(tmp_path: Path) -> None:
+    async with Pilot.open(tmp_path, training=TRAINING) as pilot:
+        with pytest.raises(GoodbotError, match="not enough"):
+            await pilot.train()
+        for question in QUESTIONS:
+            answer = await pilot.say(question)
+            await pilot.react(answer, "👍" if answer.text.startswith("Great") else "👎")
+        verdict = await pilot.train()
+        assert verdict.run == 1
+        assert verdict.state in ("activated", "refused"), verdict.reason
+        assert (await pilot.status())["last_run"]["state"] == verdict.state
+    async with Pilot.open(tmp_path, training=TRAINING) as pilot:
+        assert (await pilot.status())["version"] == verdict.version
+        again = await pilot.say(QUESTIONS[0])
+        assert again.turn != answer.turn
+        assert (await pilot.react(again, "👍")).outcome is Outcome.ACCEPTED

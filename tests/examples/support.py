@@ -1,0 +1,38 @@
+"""What the tests of the examples share."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support import missing
+
+ROOT = Path(__file__).parents[2]
+
+
+def require_backend() -> None:
+    """Skip, or fail, where no backend can answer: one of the two is enough."""
+    if not any(importlib.util.find_spec(name) for name in ("mlx_lm", "torch")):
+        missing("neither mlx nor torch is installed")
+
+
+def python(
+    *arguments: str, cwd: Path, environ: Mapping[str, str] | None = None, seconds: float = 110.0
+) -> subprocess.CompletedProcess[str]:
+    """Run this Python in a directory outside of the repository; output is captured."""
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"} | dict(
+        environ or {}
+    )
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )

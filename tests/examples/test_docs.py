@@ -1,0 +1,77 @@
+"""The code in docs/plugins.md, taken from the page and run."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from goodbot.app import App, open_plugins
+from goodbot.config import Config, ServingConfig
+
+from tests.examples.support import ROOT, python, require_backend
+
+PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Every block that begins with a file's name, as that file."""
+    for name, code in re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, flags=re.S):
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    assert len(list(tmp_path.iterdir())) == 6
+    return tmp_path
+
+
+def test_the_tables_are_toml(files: Path) -> None:
+    project = tomllib.loads((files / "pyproject.toml").read_text())
+    assert project["project"]["entry-points"] == {"goodbot": {"line": "goodbot_line"}}
+    assert tomllib.loads((files / "config.toml").read_text()) == {"plugins": {"enable": ["line"]}}
+
+
+async def test_the_connector_chats_over_its_line(
+    files: Path, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    require_backend()
+    spec = importlib.util.spec_from_file_location("goodbot_line", files / "goodbot_line.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "goodbot_line", module)
+    spec.loader.exec_module(module)
+    config = Config(
+        home=files / "home",
+        serving=ServingConfig(max_tokens=48),
+        connectors={"line": {"port": unused_tcp_port, "owners": ["local"]}},
+    )
+    plugins = open_plugins(config)
+    plugins.register(module, "line")
+    async with App.open(config, plugins, demo_model=True, grants={}) as app:
+        assert app.connectors.authorization.owners() == ["line:local"]
+        reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
+        writer.write(b"What is 2 + 2?\n")
+        assert "4" in (await reader.readline()).decode()
+        writer.write(b"/good\n")
+        assert (await reader.readline()).decode().startswith("(Good. 1 of 40")
+        writer.close()
+        await writer.wait_closed()
+
+
+def test_the_pilot_test_passes(files: Path) -> None:
+    require_backend()
+    scope = "asyncio_default_fixture_loop_scope=function"
+    options = ("-W", "error", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "-o", scope)
+    arguments = ("-m", "pytest", "-q", *options, "test_plugins.py")
+    done = python(*arguments, cwd=files, environ={"PYTEST_ADDOPTS": ""})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,45 @@
+"""The example programs, run as a reader would run them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.examples.support import ROOT, python, require_backend
+
+
+def run(example: str, tmp_path: Path) -> list[str]:
+    require_backend()
+    done = python("-W", "error", str(ROOT / "examples" / example), cwd=tmp_path, seconds=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
+    return done.stdout.splitlines()
+
+
+def test_the_minimal_bot_answers_and_is_rated(tmp_path: Path) -> None:
+    lines = run("minimal_bot.py", tmp_path)
+    assert lines[0].startswith("What is 2 + 2? [demo model] ")
+    assert "4" in lines[0]
+    assert lines[1] == "Good. 1 of 40 until the next training."
+    assert "Paris" in lines[2]
+    assert lines[5:] == [
+        "Good. 3 of 40 until the next training.",
+        "tiny, the base model answers",
+        "3 of 40 ratings until the next training",
+    ]
+
+
+def test_the_minimal_bot_is_minimal() -> None:
+    assert len((ROOT / "examples" / "minimal_bot.py").read_text().splitlines()) <= 40
+
+
+def test_the_reward_plugin_decides_the_rewards(tmp_path: Path) -> None:
+    lines = run("reward_plugin.py", tmp_path)
+    rewards = {line.split(maxsplit=2)[2]: line.split()[0] for line in lines}
+    assert rewards == {
+        "loopback:ann:+1 loopback:ben:+1": "+1.00",
+        "loopback:ann:+1 loopback:ben:-1": "-0.33",
+        "loopback:ben:-1": "-1.00",
+        "loopback:ann:+1": "+1.00",
+    }
+    assert [line.split()[1] for line in lines].count("held_out") == 1

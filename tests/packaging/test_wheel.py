@@ -1,0 +1,163 @@
+"""What people install: the wheel's content, its metadata, and a life without any extra."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import venv
+import zipfile
+from email.message import Message
+from email.parser import Parser
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import PACKAGES, ROOT, modules, pyproject
+from tests.support import require
+
+EXTRAS = {"mlx", "torch", "discord", "slack", "telegram", "teams", "dev"}
+BASE = ("pluggy", "aiosqlite")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require("build")
+    require("hatchling")
+    out = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    [wheel] = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+@pytest.fixture(scope="module")
+def told(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def test_it_holds_three_packages_and_nothing_else(names: set[str]) -> None:
+    tops = {name.split("/")[0] for name in names}
+    info = {top for top in tops if top.endswith(".dist-info")}
+    assert tops - info == set(PACKAGES)
+    assert len(info) == 1
+    assert not [n for n in names if "test_" in n or "/tests/" in n or "__pycache__" in n]
+
+
+def test_it_holds_every_module_and_what_they_read(names: set[str]) -> None:
+    roots = {f"{root.name}/": "" for root in PACKAGES.values()}
+    for module in modules():
+        root = module.path.split("/")[0] + "/"
+        assert module.path.replace(root, roots[root], 1) in names
+    assert "goodbot/store/migrations/0001_initial.sql" in names
+    model = {n.rpartition("/")[2] for n in names if n.startswith("goodbot_training/tiny/model/")}
+    assert model >= {"config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"}
+
+
+def test_it_is_typed_and_licensed(names: set[str], told: Message) -> None:
+    assert any(re.fullmatch(r"goodbot-[^/]+\.dist-info/licenses/LICENSE", name) for name in names)
+    assert told["License-Expression"] == "Apache-2.0"
+
+
+def test_its_metadata_name_the_extras(told: Message) -> None:
+    assert set(told.get_all("Provides-Extra") or []) == EXTRAS
+    assert set(pyproject()["project"]["optional-dependencies"]) == EXTRAS
+    required = [line for line in told.get_all("Requires-Dist") or [] if "extra ==" not in line]
+    assert {re.split(r"[^\w-]", line)[0] for line in required} == set(BASE)
+    assert told["Requires-Python"] == ">=3.11"
+
+
+def test_the_wheel_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < 6 * 1024 * 1024
+
+
+class Bare:
+    """A virtual environment with the wheel and the required dependencies, and no extra."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self._folder = folder
+        venv.create(folder, symlinks=True)
+        site = next((folder / "lib").glob("python*/site-packages"))
+        for name in BASE:
+            dist = metadata.distribution(name)
+            for file in dist.files or ():
+                if file.parts[0] not in ("..", "__pycache__") and "__pycache__" not in file.parts:
+                    target = site / file
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.symlink_to(str(dist.locate_file(file)))
+        done = subprocess.run(
+            [
+                sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install",
+                "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", wheel,
+            ],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def run(self, *words: str, home: Path) -> subprocess.CompletedProcess[str]:
+        """`goodbot WORDS` in an empty place."""
+        environ = {name: value for name, value in os.environ.items() if name[:6] != "PYTHON"}
+        return subprocess.run(
+            [self._folder / "bin" / "goodbot", "--home", home, *words],
+            cwd=home.parent, env=environ, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Bare:
+    return Bare(tmp_path_factory.mktemp("bare"), wheel)
+
+
+class TestWithoutAnyExtra:
+    def test_help_lists_the_commands(self, bare: Bare, tmp_path: Path) -> None:
+        done = bare.run("--help", home=tmp_path / "home")
+        assert (done.returncode, done.stderr) == (0, "")
+        for command in ("run", "check", "status", "train", "plugins", "chat", "demo"):
+            assert re.search(rf"^ +{command} ", done.stdout, flags=re.M), command
+        assert not (tmp_path / "home").exists()
+
+    def test_the_version_is_the_wheels(self, bare: Bare, told: Message, tmp_path: Path) -> None:
+        done = bare.run("--version", home=tmp_path / "home")
+        assert done.stdout == f"goodbot {told['Version']}\n"
+
+    @pytest.mark.parametrize(
+        "words", [("demo",), ("status",), ("plugins",), ("run", "--demo-model")]
+    )
+    def test_what_is_missing_is_a_sentence(
+        self, bare: Bare, tmp_path: Path, words: tuple[str, ...]
+    ) -> None:
+        done = bare.run(*words, home=tmp_path / "home")
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert "pip install 'goodbot[mlx]'" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+    def test_a_platform_without_its_extra_is_a_sentence(self, bare: Bare, tmp_path: Path) -> None:
+        home = tmp_path / "home"
+        home.mkdir(mode=0o700)
+        (home / "config.toml").write_text('[connectors.telegram]\nowners = ["1"]\n')
+        done = bare.run("check", home=home)
+        assert done.returncode == 2  # no model is configured; that is the first failure
+        assert "pip install 'goodbot[telegram]'" in done.stdout
+        assert "pip install 'goodbot[mlx]'" in done.stdout
+        assert "Traceback" not in done.stdout + done.stderr
+
+    def test_a_word_that_is_none_is_a_usage_error(self, bare: Bare, tmp_path: Path) -> None:
+        done = bare.run("fly", home=tmp_path / "home")
+        assert done.returncode == 2
+        assert "'fly'" in done.stderr
+        assert "Traceback" not in done.stderr
