@@ -1,29 +1,40 @@
 """goodbot: a chat bot on your own model that learns from good and bad ratings.
 
-These are the names that a plugin author needs; everything else is found where it lives.
+These are the names that a plugin author needs; everything else is found where it lives. They are
+imported when they are first used: `goodbot status` would otherwise spend most of its time on them.
 """
 
-from goodbot.backend import BackendSpec
-from goodbot.connector import API_VERSION, Capability, Connector, ConnectorHost, ConnectorSpec, OpenTurn, ReplyStream
-from goodbot.errors import ConnectorError, FatalConnectorError, GoodbotError, RetriableError
-from goodbot.events import (
-    Button,
-    ChannelKind,
-    ChannelRef,
-    CommandEvent,
-    Event,
-    MessageEvent,
-    MessageRef,
-    OrderKey,
-    Outcome,
-    RatingEvent,
-    RatingKind,
-    Receipt,
-    Reply,
-    UserRef,
-)
-from goodbot.hookspecs import hookimpl
-from goodbot.ratings import RewardPolicy, TurnRating
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from goodbot.backend import BackendSpec
+    from goodbot.connector import (
+        API_VERSION,
+        Capability,
+        Connector,
+        ConnectorHost,
+        ConnectorSpec,
+        OpenTurn,
+        ReplyStream,
+    )
+    from goodbot.errors import ConnectorError, FatalConnectorError, GoodbotError, RetriableError
+    from goodbot.events import (
+        Button,
+        ChannelKind,
+        ChannelRef,
+        CommandEvent,
+        Event,
+        MessageEvent,
+        MessageRef,
+        OrderKey,
+        Outcome,
+        RatingEvent,
+        RatingKind,
+        Receipt,
+        Reply,
+        UserRef,
+    )
+    from goodbot.hookspecs import hookimpl
+    from goodbot.ratings import RewardPolicy, TurnRating
 
 __version__ = "0.1.0"
 
@@ -58,3 +69,30 @@ __all__ = [
     "UserRef",
     "hookimpl",
 ]
+
+_HOMES = {
+    "backend": ("BackendSpec",),
+    "connector": (
+        "API_VERSION", "Capability", "Connector", "ConnectorHost", "ConnectorSpec", "OpenTurn",
+        "ReplyStream",
+    ),
+    "errors": ("ConnectorError", "FatalConnectorError", "GoodbotError", "RetriableError"),
+    "hookspecs": ("hookimpl",),
+    "ratings": ("RewardPolicy", "TurnRating"),
+}  # fmt: skip
+"""Where a public name lives; those that are not here live in `events`."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    home = next((home for home, names in _HOMES.items() if name in names), "events")
+    value: object = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

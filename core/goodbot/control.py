@@ -22,6 +22,7 @@ from goodbot.commands.base import Result
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
 from goodbot.lock import socket_path
+from goodbot.text import clean
 
 logger = logging.getLogger(__name__)
 
@@ -60,22 +61,35 @@ class ControlSocket:
         self._app = app
         self._path: Path = socket_path(app.config.home, SOCKET)
         self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Listen. A socket file left by a killed daemon is ours to replace: we hold the lock."""
         self._path.unlink(missing_ok=True)
         umask = os.umask(0o177)
         try:
-            self._server = await asyncio.start_unix_server(self._serve, self._path, limit=_MAX_LINE)
+            self._server = await asyncio.start_unix_server(
+                self._accept, self._path, limit=_MAX_LINE
+            )
         finally:
             os.umask(umask)
 
     async def stop(self) -> None:
-        """Stop listening; idempotent."""
+        """Stop listening and hang up; idempotent."""
         if self._server is not None:
             self._server.close()
             self._server = None
             self._path.unlink(missing_ok=True)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The tasks are ours, not the stream's, so that a cancelled one is no error to it."""
+        task = asyncio.create_task(self._serve(reader, writer), name="a command")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
@@ -83,10 +97,9 @@ class ControlSocket:
                 async with asyncio.timeout(_READ_SECONDS):
                     request = json.loads(await reader.readline())
                 answer = await self._answer(request, writer)
-            except (TimeoutError, ValueError):
-                answer = {"ok": False, "error": "that is no request of this protocol", "exit_code": 2}
+            except (TimeoutError, ValueError, RecursionError):
+                answer = _failed(UsageError("that is no request of this protocol"))
             await _send(writer, answer)
-        writer.close()
 
     async def _answer(self, request: Any, writer: asyncio.StreamWriter) -> dict[str, Any]:
         try:
@@ -94,23 +107,30 @@ class ControlSocket:
             async with _progress(self._app, writer, wanted="wait" in args):
                 result = await execute(self._app, command, args)
         except GoodbotError as error:
-            return {"ok": False, "error": str(error), "exit_code": error.exit_code}
+            return _failed(error)
         except Exception as error:
             logger.exception("a command failed")
-            return {"ok": False, "error": f"{type(error).__name__}: {error}", "exit_code": 1}
+            return _failed(GoodbotError(f"{type(error).__name__}: {error}"))
         return {"ok": True, "text": result.text, "data": result.data}
 
 
+def _failed(error: GoodbotError) -> dict[str, Any]:
+    return {"ok": False, "error": str(error), "exit_code": error.exit_code}
+
+
 def _parse(request: Any) -> tuple[str, list[str]]:
-    if isinstance(request, dict):
-        command, args = request.get("command"), request.get("args", [])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if isinstance(command, str) and isinstance(args, list) and all(isinstance(a, str) for a in args):  # pyright: ignore[reportUnknownVariableType]
-            return command, args  # pyright: ignore[reportUnknownVariableType]
+    match request:
+        case {"command": str(command)}:
+            args: Any = request.get("args", [])
+            if isinstance(args, list) and all(isinstance(word, str) for word in args):  # pyright: ignore[reportUnknownVariableType]
+                return clean(command), [clean(str(word)) for word in args]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        case _:
+            pass
     raise UsageError("a request names a command and its args")
 
 
 @contextlib.asynccontextmanager
-async def _progress(app: App, writer: asyncio.StreamWriter, *, wanted: bool):  # noqa: ANN202
+async def _progress(app: App, writer: asyncio.StreamWriter, *, wanted: bool):
     """While the body runs, pass on what the trainer says."""
 
     async def report() -> None:
@@ -131,5 +151,5 @@ async def _progress(app: App, writer: asyncio.StreamWriter, *, wanted: bool):  #
 
 
 async def _send(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
-    writer.write(json.dumps(line, ensure_ascii=False, default=str).encode() + b"\n")
+    writer.write(json.dumps(line, default=str).encode() + b"\n")
     await writer.drain()

@@ -20,10 +20,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+
+TYPE_CHECKING = (
+    False  # `typing` and `logging` are slow to import, and `goodbot status` needs neither
+)
+if TYPE_CHECKING:
+    import logging
 
 
 class GoodbotError(Exception):
@@ -55,7 +60,9 @@ class MissingExtraError(GoodbotError):
 
     def __init__(self, what: str, extra: str) -> None:
         self.extra = extra
-        super().__init__(f"{what} needs packages that are not installed: pip install 'goodbot[{extra}]'")
+        super().__init__(
+            f"{what} needs packages that are not installed: pip install 'goodbot[{extra}]'"
+        )
 
 
 class BusyError(GoodbotError):
@@ -115,7 +122,7 @@ class FatalConnectorError(ConnectorError):
 
 
 @contextmanager
-def boundary(logger: logging.Logger, what: str, *args: object) -> Iterator[None]:
+def boundary(logger: logging.Logger, what: str, *args: object) -> Generator[None]:
     """Keep one plugin's or one task's failure away from the rest: log it, swallow it.
 
     `what` and `args` are a lazy log message. Cancellation passes through.

@@ -1,18 +1,27 @@
 """The daemon's side of `goodbot chat`: JSON lines on a 0600 Unix socket.
 
-In: `{"say": "…"}`, `{"rate": 1, "turn": "…"}` (or -1, or 0 to take it back).
-Out: `{"text": "…"}` while an answer comes, `{"answer": "…", "turn": "…"}` when it is whole,
-`{"receipt": "…"}` for a rating, `{"failed": "…"}` when no answer comes.
+In, each with an `id` of the client's own and the time `at` in milliseconds, both optional:
+
+- `{"say": "…"}` is answered;
+- `{"rate": 1, "turn": "…"}` is good, -1 bad, 0 takes it back; `message` may name the answer's id;
+- `{"stop": "ID"}` ends the answer to the message ID half way.
+
+Out: `{"hello": 1, "chats": N}` at first and when a chat comes or goes; `{"taken": "ID"}` once a
+line is stored, or `{"refused": "…", "id": "ID"}`; `{"said": "…"}` for what another chat said;
+`{"text": "…", "to": "ID"}` while an answer comes; `{"answer": "…", "id", "turn", "to", "buttons"}`
+when it is whole; `{"failed": "…", "to"}` when none comes; `{"receipt": "…", "id", "turn", "value"}`
+for a rating.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
+import logging
 import os
+import re
 import uuid
-from typing import Any
+from typing import Any, cast
 
 from goodbot import (
     ChannelKind,
@@ -20,6 +29,7 @@ from goodbot import (
     Connector,
     ConnectorHost,
     Event,
+    GoodbotError,
     MessageEvent,
     MessageRef,
     OrderKey,
@@ -30,11 +40,21 @@ from goodbot import (
     ReplyStream,
     UserRef,
 )
+from goodbot.errors import ServerError
 from goodbot.lock import socket_path
+from goodbot.text import clean, split
+
 from goodbot_connectors.terminal import SPEC
+
+logger = logging.getLogger(__name__)
 
 SOCKET = "chat.sock"
 _MAX_LINE = 1024 * 1024
+_MAX_BEHIND = 8 * 1024 * 1024
+"""Bytes that a chat may leave unread (somebody pressed Ctrl-Z) before it is let go."""
+_CLOCK_MS = 60_000
+"""A client's `at` further off than this is not believed."""
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 class TerminalConnector(Connector):
@@ -45,12 +65,14 @@ class TerminalConnector(Connector):
     def __init__(self, host: ConnectorHost, settings: Any) -> None:
         super().__init__(host, settings)
         self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.StreamWriter] = set()
+        self._clients: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
         self._channel = ChannelRef(
             connector=SPEC.name, account=self.account, id="local", kind=ChannelKind.PRIVATE
         )
         self._user = UserRef(connector=SPEC.name, account=self.account, id=str(os.geteuid()))
-        self._messages = 0
+        self._last = 0
+        self.stopped: set[str] = set()
+        """Messages whose answer the person does not want any more."""
 
     @property
     def account(self) -> str:
@@ -62,7 +84,7 @@ class TerminalConnector(Connector):
             path.unlink(missing_ok=True)
             umask = os.umask(0o177)
             try:
-                self._server = await asyncio.start_unix_server(self._serve, path, limit=_MAX_LINE)
+                self._server = await asyncio.start_unix_server(self._attach, path, limit=_MAX_LINE)
             finally:
                 os.umask(umask)
 
@@ -70,69 +92,166 @@ class TerminalConnector(Connector):
         if self._server is not None:
             self._server.close()
             self._server = None
-            for client in list(self._clients):
-                client.close()
+            socket_path(self.host.state_dir, SOCKET).unlink(missing_ok=True)
+            tasks = list(self._clients.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for writer in self._clients:  # of tasks that were cancelled before they began
+                writer.close()
+            self._clients.clear()
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
-        await self._tell({"answer": reply.text, "turn": reply.turn})
-        return (MessageRef(channel=channel, id=reply.turn or uuid.uuid4().hex),)
+        id_ = uuid.uuid4().hex
+        buttons = [button.action for button in reply.buttons]
+        self.tell({
+            "answer": reply.text, "id": id_, "turn": reply.turn, "to": reply.reply_to,
+            "buttons": buttons,
+        })  # fmt: skip
+        return (MessageRef(channel=channel, id=id_),)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
-        return _Stream(self, channel)
+        return _Stream(self, channel, reply_to)
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
-        await self._tell({"receipt": receipt.text, "turn": receipt.turn})
+        value = event.value if isinstance(event, RatingEvent) else None
+        self.tell(
+            {"receipt": receipt.text, "id": event.event_id, "turn": receipt.turn, "value": value}
+        )
 
-    async def _tell(self, line: dict[str, Any]) -> None:
-        data = json.dumps(line, ensure_ascii=False).encode() + b"\n"
+    def tell(self, line: dict[str, Any], *, but: asyncio.StreamWriter | None = None) -> None:
+        """Send a line to every attached chat. Never waits: one that hangs must not hold up all."""
+        data = _encode(line)
         for client in list(self._clients):
-            try:
+            if client is but:
+                continue
+            if client.transport.get_write_buffer_size() > _MAX_BEHIND:
+                client.transport.abort()
+            else:
                 client.write(data)
-                await client.drain()
-            except ConnectionError:
-                self._clients.discard(client)
+
+    def _attach(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients[writer] = self.host.spawn(self._serve(reader, writer), "a chat")
+        self._greet()
+
+    def _greet(self) -> None:
+        self.tell({"hello": 1, "chats": len(self._clients)})
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._clients.add(writer)
-        with contextlib.suppress(ConnectionError, ValueError):
-            while line := await reader.readline():
-                if (event := self._event(json.loads(line))) is not None:
-                    await self.host.submit([event])
-        self._clients.discard(writer)
-        writer.close()
+        """Take one chat's lines until it leaves. Its mistakes are its own: nothing is raised."""
+        try:
+            while data := await reader.readline():
+                await self._take(data, writer)
+        except ConnectionError:
+            pass
+        except ValueError:  # readline's word for a line without an end
+            writer.write(_encode({"refused": f"a line has at most {_MAX_LINE} bytes", "id": ""}))
+        except Exception:
+            logger.exception("a chat was ended")
+        finally:
+            self._clients.pop(writer, None)
+            writer.close()
+            self._greet()
 
-    def _event(self, line: Any) -> Event | None:
+    async def _take(self, data: bytes, writer: asyncio.StreamWriter) -> None:
+        line = _decode(data)
+        if stopped := _id(line.get("stop")):
+            self.stopped.add(stopped)
+            return
+        event = self._event(line)
+        if event is None:
+            refused = {"refused": "that is no line of this protocol", "id": _id(line.get("id"))}
+            writer.write(_encode(refused))
+            return
+        try:
+            [receipt] = await self.host.submit([event])
+        except GoodbotError as error:
+            writer.write(_encode({"refused": str(error), "id": event.event_id}))
+            return
+        writer.write(_encode({"taken": event.event_id}))
+        if isinstance(event, MessageEvent) and not receipt.duplicate:
+            self.tell({"said": event.text, "id": event.event_id}, but=writer)
+
+    def _event(self, line: dict[str, Any]) -> Event | None:
         """The event that a client's line stands for; None for anything else."""
-        self._messages += 1
-        order = OrderKey(int(self.host.clock.now() * 1000), f"{self._messages:012d}")
+        event_id = _id(line.get("id")) or uuid.uuid4().hex
+        order = OrderKey(self._time(line.get("at")), event_id)
         common: dict[str, Any] = {
-            "event_id": uuid.uuid4().hex, "order": order, "user": self._user, "channel": self._channel,
+            "event_id": event_id, "order": order, "user": self._user, "channel": self._channel,
         }  # fmt: skip
         match line:
             case {"say": str(text)} if text.strip():
                 return MessageEvent(
-                    **common, text=text.strip(), message_id=common["event_id"], addressed=True
+                    **common, text=clean(text.strip()), message_id=event_id, addressed=True
                 )
-            case {"rate": (1 | -1) as value, "turn": str(turn)}:
+            case {"rate": int(value), "turn": str(turn)} if value in (-1, 0, 1):
+                common |= {"turn": clean(turn), "message_id": _id(line.get("message"))}
+                if value == 0:
+                    return RatingEvent(**common, kind=RatingKind.RETRACT)
                 return RatingEvent(
-                    **common, kind=RatingKind.RATE, turn=turn, source="key", value=float(value)
+                    **common, kind=RatingKind.RATE, source="button", value=float(value)
                 )
-            case {"rate": 0, "turn": str(turn)}:
-                return RatingEvent(**common, kind=RatingKind.RETRACT, turn=turn)
             case _:
                 return None
 
+    def _time(self, at: object) -> int:
+        """When it happened; by the client's clock, so that a line sent again is the same event."""
+        now = int(self.host.clock.now() * 1000)
+        if type(at) is int and abs(at - now) <= _CLOCK_MS:
+            return at
+        self._last = max(self._last + 1, now)
+        return self._last
+
+
+class _StoppedError(ServerError):
+    """Ends an answer half way. A ServerError, since the core takes that for the end of an answer
+    that is never tried again, and frees the model.
+    """
+
 
 class _Stream(ReplyStream):
-    def __init__(self, connector: TerminalConnector, channel: ChannelRef) -> None:
+    def __init__(self, connector: TerminalConnector, channel: ChannelRef, to: str) -> None:
         self._connector = connector
         self._channel = channel
+        self._to = to
 
     async def append(self, text: str) -> None:
-        await self._connector._tell({"text": text})  # noqa: SLF001  one class in two parts
+        if self._to in self._connector.stopped:
+            raise _StoppedError("the person who asked has stopped it")
+        self._connector.tell({"text": text, "to": self._to})
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
-        return await self._connector.send(self._channel, reply)
+        self._connector.stopped.discard(self._to)
+        *first, last = split(reply.text, SPEC.message_limit) or ("",)
+        sent = [
+            *[await self._connector.send(self._channel, Reply(text=part)) for part in first],
+            await self._connector.send(
+                self._channel,
+                Reply(text=last, turn=reply.turn, reply_to=self._to, buttons=reply.buttons),
+            ),
+        ]
+        return tuple(ref for refs in sent for ref in refs)
 
     async def cancel(self, reason: str) -> None:
-        await self._connector._tell({"failed": reason})  # noqa: SLF001
+        stopped = self._to in self._connector.stopped
+        self._connector.stopped.discard(self._to)
+        self._connector.tell({"failed": "Stopped." if stopped else reason, "to": self._to})
+
+
+def _id(value: object) -> str:
+    """`value` if it can be an id, else nothing."""
+    return value if isinstance(value, str) and _ID.fullmatch(value) else ""
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    """A client's line; empty for anything that is no JSON object."""
+    try:
+        line = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", line) if isinstance(line, dict) else {}
+
+
+def _encode(line: dict[str, Any]) -> bytes:
+    """Plain ASCII, so that not even a lone surrogate can spoil it."""
+    return json.dumps(line).encode() + b"\n"

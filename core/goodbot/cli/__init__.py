@@ -20,10 +20,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code.
 
     0 done, 1 failed, 2 usage or config, 75 busy (another goodbot holds the directory), 78 the
-    data is from a newer version.
+    data is from a newer version, 130 Ctrl-C. What goes wrong is one sentence on stderr.
     """
+    _print_anything()
     try:
-        arguments = parser.parse(sys.argv[1:] if argv is None else argv)
+        arguments = parser.parse((sys.argv[1:] if argv is None else argv) or ["--help"])
         target: str = arguments.run
         module, _, function = target.partition(":")
         command: Callable[[Any], int] = getattr(importlib.import_module(module), function)
@@ -36,3 +37,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"goodbot: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
+
+
+def _print_anything() -> None:
+    """What a terminal's encoding lacks becomes `?`: an emoji must not end the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

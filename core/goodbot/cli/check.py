@@ -41,9 +41,13 @@ def main(arguments: argparse.Namespace) -> int:
     probe("model", lambda: str(_model(settings, plugins, arguments.demo_model)))
     probe("backend", lambda: choose_backend(plugins.backends(), settings.training.backend).name)
     probe("connectors", lambda: _connectors(settings, plugins))
-    probe("data", lambda: asyncio.run(_data(settings.home)))
-    text = "\n".join(f"{'ok  ' if line['ok'] else 'fail'} {line['part']:11} {line['text']}" for line in lines)
-    output.print_answer({"text": text, "data": {"ok": code == 0, "checks": lines}}, as_json=arguments.json)
+    probe("data", lambda: _data(settings.home))
+    text = "\n".join(
+        f"{'ok  ' if line['ok'] else 'fail'} {line['part']:11} {line['text']}" for line in lines
+    )
+    output.print_answer(
+        {"text": text, "data": {"ok": code == 0, "checks": lines}}, as_json=arguments.json
+    )
     return code
 
 
@@ -67,13 +71,21 @@ def _connectors(settings: config.Config, plugins: PluginHost) -> str:
         if missing_modules(spec.requires):
             raise MissingExtraError(f"the {name} connector", spec.extra or name)
         if missing := Secrets(spec.secrets).missing():
-            raise ConfigError(f"the {name} connector has no token: set the environment variable {missing[0]}")
+            raise ConfigError(
+                f"the {name} connector has no token: set the environment variable {missing[0]}"
+            )
         nobody = not grants[name].owners
         notes.append(f"{name} (nobody is its owner: set `owners`)" if nobody else name)
     return ", ".join(["terminal", *notes])
 
 
-async def _data(home: Path) -> str:
+def _data(home: Path) -> str:
+    if not (home / "goodbot.db").exists():
+        return f"{home}: nothing stored yet"
+    return asyncio.run(_stored(home))
+
+
+async def _stored(home: Path) -> str:
     """Open the store, which migrates it, unless a daemon has it."""
     prepare_home(home)
     lock = HomeLock(home)

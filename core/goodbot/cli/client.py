@@ -18,6 +18,9 @@ from goodbot.lock import socket_path
 
 Progress = Callable[[Mapping[str, Any]], None]
 
+_ANSWER_SECONDS = 120.0
+"""`rollback` and `resume` may load an adapter; nothing but `train` takes longer than this."""
+
 
 class RemoteError(GoodbotError):
     """The daemon's own error, with its exit code."""
@@ -29,37 +32,62 @@ class RemoteError(GoodbotError):
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the command and print its answer."""
-    args = list(arguments.args)
-    if arguments.command == "train" and not arguments.no_wait:
+    command: str = arguments.command
+    args = [arguments.word] if arguments.word else []
+    waits = command == "train" and not arguments.no_wait
+    if waits:
         args.append("wait")
     with output.progress_line(quiet=arguments.json) as progress:
-        answer = call(arguments.home, arguments.command, args, progress)
+        try:
+            answer = call(arguments.home, command, args, progress)
+        except KeyboardInterrupt:
+            if waits:
+                raise StillTrainingError from None
+            raise
         if answer is None:
             from goodbot.cli.offline import execute
 
             answer = execute(arguments, args, progress)
     output.print_answer(answer, as_json=arguments.json)
-    failed = arguments.command == "train" and answer["data"].get("state", "activated") != "activated"
+    failed = waits and answer["data"].get("state", "activated") != "activated"
     return 1 if failed else 0
 
 
+class StillTrainingError(GoodbotError):
+    """Ctrl-C ended the waiting, not the training."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the training goes on in the daemon: `goodbot status` shows how far it is, "
+            "`goodbot pause` stops it"
+        )
+
+
 def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[str, Any] | None:
-    """The daemon's answer, None when no daemon runs. Raises RemoteError."""
+    """The daemon's answer, None when no daemon runs. Raises RemoteError, GoodbotError."""
     request = json.dumps({"command": command, "args": args}) + "\n"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(None if "wait" in args else _ANSWER_SECONDS)
         try:
             connection.connect(str(socket_path(home, "control.sock")))
-        except (FileNotFoundError, ConnectionRefusedError):
+        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             return None
-        connection.sendall(request.encode())
-        for line in _lines(connection):
-            if "progress" in line:
-                progress(line["progress"])
-            elif line["ok"]:
-                return line
-            else:
-                raise RemoteError(line["error"], line["exit_code"])
-    raise GoodbotError("the daemon ended before it answered: look at its log")
+        try:
+            connection.sendall(request.encode())
+            for line in _lines(connection):
+                if "progress" in line:
+                    progress(line["progress"])
+                elif line["ok"]:
+                    return line
+                else:
+                    raise RemoteError(line["error"], line["exit_code"])
+        except TimeoutError:
+            raise GoodbotError("the running goodbot does not answer: look at its log") from None
+        except (ConnectionError, ValueError):
+            pass
+    raise GoodbotError("the running goodbot ended before it answered: look at its log")
 
 
 def _lines(connection: socket.socket) -> Iterator[dict[str, Any]]:

@@ -3,44 +3,91 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from goodbot.errors import UsageError
+
+_MOTTO = "Good bot. Bad bot. It learns."
 _CALL = "goodbot.cli.client:main"
+_GLOBAL_VALUES = ("--home", "--config")
+
+Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence; `main` prints it like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (`{self.prog} --help` tells more)")
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments of one call. Exits with 2 and the usage for words that are off."""
+    """The arguments of one call. Raises UsageError for words that are off.
+
+    Exits with 0 after `--help` and `--version`, as argparse does.
+    """
     parser, commands = _parser()
-    words = [word for word in argv if not word.startswith("-")]
-    known = any(word in commands.choices for word in words)
-    if not known or {"-h", "--help"} & set(argv):
+    word = _command(argv)
+    if (word is None and "--version" not in argv) or (word and word not in commands.choices):
         _add_plugin_commands(commands)
+    if word is None and not {"-h", "--help", "--version"} & set(argv):
+        raise UsageError("say what to do: `goodbot --help` lists the commands")
+    if word and word not in commands.choices:
+        raise UsageError(_unknown(word, list(commands.choices)))
+    _take_globals_anywhere(commands)
     arguments = parser.parse_args(argv)
-    arguments.home = (arguments.home or _default_home()).expanduser().absolute()
+    arguments.home = _home(arguments.home)
     return arguments
 
 
-def _default_home() -> Path:
-    from goodbot.config import default_home
+def _command(argv: Sequence[str]) -> str | None:
+    """The word that names the command: the first that is no option and no option's value."""
+    words = iter(argv)
+    for word in words:
+        if word in _GLOBAL_VALUES:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return None
 
-    return default_home()
+
+def _unknown(word: str, known: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    hint = f"did you mean `goodbot {near[0]}`?" if near else "`goodbot --help` lists them"
+    return f"there is no command {word[:40]!r}; {hint}"
 
 
-def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[Any]]:
+def _home(wanted: Path | None) -> Path:
+    """The state directory, which need not exist yet. Raises UsageError."""
+    if wanted == Path():  # of `--home ""`, an unset variable in somebody's script
+        raise UsageError("--home names no directory")
+    try:
+        chosen = wanted or Path(os.environ.get("GOODBOT_HOME") or Path.home() / ".goodbot")
+        home = chosen.expanduser().absolute()
+    except RuntimeError as error:  # no such user, or no HOME
+        raise UsageError(str(error)) from error
+    if home.exists() and not home.is_dir():
+        raise UsageError(f"the state directory {home} is not a directory")
+    return home
+
+
+def _parser() -> tuple[_Parser, Commands[_Parser]]:
     from goodbot import __version__
 
-    parser = argparse.ArgumentParser(
-        prog="goodbot", description="Good bot. Bad bot. It learns.", allow_abbrev=False
-    )
+    parser = _Parser(prog="goodbot", description=_MOTTO, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"goodbot {__version__}")
-    parser.add_argument("--home", type=Path, help="the state directory (default: $GOODBOT_HOME or ~/.goodbot)")
-    parser.add_argument("--config", type=Path, help="the config file (default: config.toml in the state directory)")
+    _add_globals(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
 
     run = commands.add_parser("run", help="be the bot: connect, answer, learn")
-    run.add_argument("--demo-model", action="store_true", help="answer with the tiny demonstration model")
+    run.add_argument(
+        "--demo-model", action="store_true", help="answer with the tiny demonstration model"
+    )
     run.set_defaults(run="goodbot.cli.run:main")
 
     check = commands.add_parser("check", help="look whether everything is in place; starts nothing")
@@ -54,30 +101,59 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[Any]]
         ("bad", "it was bad"),
         ("undo", "take your rating back"),
     ):
-        _call(commands, name, text).add_argument("args", nargs="*", metavar="ANSWER", help="an id from `goodbot history`")
-    _call(commands, "history", "the last answers and their ratings").add_argument("args", nargs="*", metavar="COUNT")
+        _call(commands, name, text, "ANSWER", "an id from `goodbot history`")
+    _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
     train = _call(commands, "train", "train now on all ratings that are not used yet")
-    train.add_argument("--no-wait", action="store_true", help="return at once; `status` shows how far it is")
+    train.add_argument(
+        "--no-wait", action="store_true", help="return at once; `status` shows how far it is"
+    )
     _call(commands, "pause", "stop training until `resume`")
     _call(commands, "resume", "undo `pause` and `off`")
     _call(commands, "off", "the base model answers and nothing is trained, until `resume`")
-    _call(commands, "rollback", "back to the version before, to VERSION, or to `base`").add_argument(
-        "args", nargs="*", metavar="VERSION"
-    )
+    _call(
+        commands, "rollback", "back to the version before, to VERSION, or to `base`",
+        "VERSION", "a version from `goodbot adapters`, or `base`",
+    )  # fmt: skip
     _call(commands, "adapters", "all versions and where they come from")
     _call(commands, "plugins", "what is plugged in")
     return parser, commands
 
 
-def _call(commands: argparse._SubParsersAction[Any], name: str, text: str) -> argparse.ArgumentParser:
-    """A command that the daemon runs."""
-    parser = commands.add_parser(name, help=text)
+def _add_globals(
+    parser: argparse.ArgumentParser, default: Any = None, *, hide: bool = False
+) -> None:
+    texts = {
+        "--home": "the state directory (default: $GOODBOT_HOME or ~/.goodbot)",
+        "--config": "the config file (default: config.toml in the state directory)",
+    }
+    for name, text in texts.items():
+        parser.add_argument(
+            name, type=Path, default=default, help=argparse.SUPPRESS if hide else text
+        )
+
+
+def _take_globals_anywhere(commands: Commands[_Parser]) -> None:
+    """`goodbot status --home X` means the same as `goodbot --home X status`."""
+    for parser in set(commands.choices.values()):
+        try:
+            _add_globals(parser, argparse.SUPPRESS, hide=True)
+        except argparse.ArgumentError:
+            continue  # a plugin's command has an option of that name itself
+
+
+def _call(
+    commands: Commands[_Parser], name: str, text: str, argument: str = "", about: str = ""
+) -> argparse.ArgumentParser:
+    """A command that the daemon runs, with at most one optional word."""
+    parser = commands.add_parser(name, help=text, description=text)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=_CALL, command=name, args=[])
+    if argument:
+        parser.add_argument("word", nargs="?", metavar=argument, help=about)
+    parser.set_defaults(run=_CALL, command=name, word=None)
     return parser
 
 
-def _add_plugin_commands(commands: argparse._SubParsersAction[Any]) -> None:
+def _add_plugin_commands(commands: Commands[_Parser]) -> None:
     from goodbot.plugins import PluginHost
 
     plugins = PluginHost()

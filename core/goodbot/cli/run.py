@@ -12,6 +12,7 @@ import sys
 from goodbot import config, log
 from goodbot.app import App, open_plugins
 from goodbot.control import ControlSocket
+from goodbot.dispatcher import progress
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -27,7 +28,10 @@ async def _run(arguments: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    app = App(settings, open_plugins(settings), demo_model=arguments.demo_model)
+    plugins = open_plugins(settings)
+    names = [name for spec in plugins.connectors().values() for name in spec.secrets]
+    log.to_stderr(secrets=[os.environ.get(name, "") for name in names])
+    app = App(settings, plugins, demo_model=arguments.demo_model)
     control = ControlSocket(app)
     try:
         await _unless(stop, app)
@@ -61,8 +65,7 @@ async def _greet(app: App) -> None:
     print(
         f"{app.model.name} answers on {', '.join(names)} ({app.backend.name}, "
         f"{f'v{active}' if active else 'base model'}); "
-        f"{standing.available} of {app.config.training.min_ratings} ratings until the next training. "
-        "Ctrl-C stops.",
+        f"{progress(standing.available, app.config.training.min_ratings)} Ctrl-C stops.",
         file=sys.stderr,
         flush=True,
     )

@@ -7,8 +7,9 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from goodbot.events import ChannelKind, MessageRef
@@ -21,8 +22,8 @@ class TerminalPeer:
     """One chat at the socket in `directory`; it reconnects, and sends again what was not taken."""
 
     settings = TerminalSettings()
-    environ: dict[str, str] = {}
-    wrong_environ: dict[str, str] = {}
+    environ: Mapping[str, str] = MappingProxyType({})
+    wrong_environ: Mapping[str, str] = MappingProxyType({})
     rooms = frozenset({ChannelKind.PRIVATE})
     good = bad = ""
 

@@ -174,7 +174,7 @@ async def test_a_chat_that_hangs_holds_nobody_up(
         for _ in range(120):
             await connector.send(event.channel, Reply(text="x" * 100_000))
             await client.next("answer")
-    assert (await client.next("hello"))["chats"] == 1, "it was let go"
+    assert len(connector._clients) == 1, "it was let go"
 
 
 async def test_an_answer_can_be_stopped(
@@ -186,9 +186,8 @@ async def test_an_answer_can_be_stopped(
     stream = connector.stream(event.channel, event.message_id)
     await stream.append("Once upon")
     client.send({"stop": event.message_id})
-    async with asyncio.timeout(10):
-        while not connector.stopped:
-            await asyncio.sleep(0.01)
+    client.send({})
+    await client.next("refused")
     with pytest.raises(ServerError):
         await stream.append(" a time")
     await stream.cancel("my model is not running")

@@ -1,0 +1,260 @@
+"""One chat's state: what was asked, what may be rated, what was undone. Knows no terminal."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from pathlib import Path
+from typing import Any, Protocol
+
+from goodbot_connectors.terminal.link import Link
+
+_COMMAND = re.compile(r"/(?:rl(?:\s+|$))?([A-Za-z?]*)(?:\s+(.*))?$", re.DOTALL)
+_ELSEWHERE = ("enable", "disable", "share", "help", "good", "bad", "undo")
+"""Commands that `/help` need not list: they are for other places, or told above the list."""
+_RATINGS = {"good": 1, "bad": -1, "undo": 0}
+
+HELP = """\
+After an answer, one key: 1 good, 2 bad, 3 skip, u takes your last rating back.
+Or just type the next message. Ctrl-C stops an answer, Ctrl-D or /quit leaves.
+/good, /bad and /undo mean the last answer, or one from /history. And:"""
+
+
+class View(Protocol):
+    """How a conversation shows itself."""
+
+    def piece(self, text: str) -> None:
+        """More of an answer."""
+        ...
+
+    def whole(self) -> None:
+        """The answer is complete."""
+        ...
+
+    def other(self, text: str) -> None:
+        """What another chat said."""
+        ...
+
+    def result(self, text: str) -> None:
+        """What a command answered."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something on the side: a receipt, a new version."""
+        ...
+
+
+class Conversation:
+    """`links` are to be watched; give what can be read from to `read`."""
+
+    def __init__(self, link: Link, control: Path, view: View) -> None:
+        self.chat = link
+        self.waiting: list[str] = []
+        """Ids of messages that have no answer yet."""
+        self.last = ""
+        """The turn of the last answer."""
+        self.open = False
+        """Whether that answer waits for a rating."""
+        self.undoable = False
+        """Whether a lone `u` means undo: until something else is said."""
+        self.rated: list[str] = []
+        """Turns that were rated here, the last one last."""
+        self.chats = 1
+        """How many chats are attached, with this one."""
+        self.failures = 0
+        self.status: dict[str, Any] = {}
+        self.ended = False
+        self._control = control
+        self._view = view
+        self._requests: dict[Link, str] = {}
+        self._streamed = ""
+        self._time = 0
+        self._unsettled: set[str] = set()
+        """Ids of ratings without a receipt."""
+        self._untaken: dict[str, dict[str, Any]] = {}
+        """Lines that the daemon has not stored yet."""
+
+    @property
+    def links(self) -> list[Link]:
+        """What to wait for."""
+        return [self.chat, *self._requests]
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer or a command's result is still to come."""
+        commands = [name for name in self._requests.values() if name != "poll"]
+        return bool(self.waiting or self._unsettled or commands)
+
+    @property
+    def polling(self) -> bool:
+        """Whether a status is under way."""
+        return "poll" in self._requests.values()
+
+    def say(self, text: str) -> None:
+        """Send a message, or run the command that it is."""
+        if (found := _COMMAND.match(text)) is not None:
+            name = found[1].lower()
+            self.command("help" if name in ("", "?") else name, (found[2] or "").split())
+            return
+        id_ = self._send({"say": text})
+        self.waiting.append(id_)
+        self.open = self.undoable = False
+
+    def rate(self, value: int) -> None:
+        """Rate the last answer: 1 or -1."""
+        self.open = False
+        self._unsettled.add(self._send({"rate": value, "turn": self.last}))
+
+    def skip(self) -> None:
+        """The last answer stays without a rating."""
+        self.open = self.undoable = False
+
+    def undo(self) -> bool:
+        """Take the last rating back; False when there is none."""
+        if self.rated:
+            self._unsettled.add(self._send({"rate": 0, "turn": self.rated[-1]}))
+        return bool(self.rated)
+
+    def stop(self) -> bool:
+        """Stop the answer that is coming; False when there is none."""
+        for id_ in self.waiting:
+            self.chat.send({"stop": id_})
+        return bool(self.waiting)
+
+    def command(self, name: str, args: list[str]) -> None:
+        """Run one command of the daemon's; `poll` is a status that is not shown."""
+        link = Link.open(self._control)
+        request = {"command": "status" if name == "poll" else name, "args": args}
+        if link is not None and link.send(request):
+            self._requests[link] = name
+        elif name != "poll":
+            self._view.result("goodbot is not ready for commands yet: try again in a moment")
+
+    def read(self, link: Link) -> None:
+        """Take what has come in on one of `links`."""
+        lines = link.receive()
+        if link is self.chat:
+            if lines is None:
+                self.ended = True
+            for line in lines or ():
+                self._chat_line(line)
+        else:
+            answers = [line for line in lines or () if "ok" in line]  # the others tell progress
+            if lines is None or answers:
+                name = self._requests.pop(link)
+                link.close()
+                self._answered(name, answers[0] if answers else {"error": "goodbot has ended"})
+
+    def reattach(self, link: Link) -> None:
+        """Go on with a daemon that has come back; what the old one had not stored is sent again."""
+        self.chat.close()
+        self.chat, self.ended = link, False
+        for line in self._untaken.values():
+            link.send(line)
+
+    def _send(self, line: dict[str, Any]) -> str:
+        id_ = uuid.uuid4().hex
+        self._time = max(self._time + 1, int(time.time() * 1000))  # noqa: TID251  a client, no core
+        self._untaken[id_] = {**line, "id": id_, "at": self._time}
+        if not self.chat.send(self._untaken[id_]):
+            self.ended = True
+        return id_
+
+    def _chat_line(self, line: dict[str, Any]) -> None:
+        match line:
+            case {"hello": _, "chats": int(chats)}:
+                self.chats = chats
+            case {"text": str(text)}:
+                self._streamed += text
+                self._view.piece(text)
+            case {"answer": str(text), "turn": str(turn)}:
+                self._finish(text)
+                self._settle(line.get("to"))
+                if turn:
+                    self.last, self.open, self.undoable = turn, True, True
+            case {"failed": str(text)}:
+                self._end()
+                self._settle(line.get("to"))
+                self.failures += 1
+                self._view.note(text)
+            case {"taken": str(id_)}:
+                self._untaken.pop(id_, None)
+            case {"refused": str(text), "id": str(id_)}:
+                if id_ in self._unsettled:
+                    self.open = True
+                self._untaken.pop(id_, None)
+                self._settle(id_)
+                self.failures += 1
+                self._view.note(f"not stored: {text}")
+            case {"said": str(text)}:
+                self.open = False
+                self._view.other(text)
+            case {"receipt": str(text), "turn": str(turn)}:
+                self._settle(line.get("id"))
+                value = line.get("value")
+                self._receipt(text, turn, int(value) if value else 0)
+            case _:
+                pass  # of a newer daemon
+
+    def _settle(self, id_: Any) -> None:
+        """Nothing more comes for this line."""
+        self._unsettled.discard(id_)
+        if id_ in self.waiting:
+            self.waiting.remove(id_)
+
+    def _finish(self, text: str) -> None:
+        """Show what of the whole answer was not streamed."""
+        if text.startswith(self._streamed):
+            self._view.piece(text[len(self._streamed) :])
+        else:  # attached half way, or the core has changed it
+            self._view.whole()
+            self._view.piece(text)
+        self._end()
+
+    def _end(self) -> None:
+        self._streamed = ""
+        self._view.whole()
+
+    def _receipt(self, text: str, turn: str, value: int) -> None:
+        mark = {1: "👍 ", -1: "👎 "}.get(value, "") if turn else ""
+        if text:
+            self._view.note(mark + text)
+        if not turn:
+            return
+        self.rated = [other for other in self.rated if other != turn]
+        if value:
+            self.rated.append(turn)
+        if turn == self.last:
+            self.open = not value
+
+    def _answered(self, name: str, line: dict[str, Any]) -> None:
+        if name == "poll":
+            if line.get("ok"):
+                self._compare(line["data"])
+        elif not line.get("ok"):
+            self.failures += 1
+            self._view.result(f"{line.get('error')}.".replace("`/rl ", "`/"))
+        elif name in _RATINGS:
+            self._receipt(line["text"], line["data"].get("turn", ""), _RATINGS[name])
+        elif name == "help":
+            lines = [text.split(" ", 2) for text in line["text"].split("\n")]
+            rest = [words for words in lines if words[0] == "/rl" and words[1] not in _ELSEWHERE]
+            self._view.result("\n".join([HELP, *(f"  /{word} {text}" for _, word, text in rest)]))
+        else:
+            self._view.result(line["text"])
+
+    def _compare(self, now: dict[str, Any]) -> None:
+        """Tell what has changed since the last status."""
+        before, self.status = self.status, now
+        if not before:
+            return
+        run = now["last_run"]
+        if now["version"] != before["version"]:
+            name = f"v{now['version']}" if now["version"] else "The base model"
+            learnt = run and run["state"] == "activated" and now["version"] > before["version"]
+            why = f": {run['reason']}" if learnt else "."
+            self._view.note(f"{name} answers from now on{why}")
+        elif run and run["state"] in ("refused", "failed") and run != before["last_run"]:
+            said = f"{run['state']}: ".capitalize()
+            self._view.note(f"Training: {said}{str(run['reason']).removeprefix(said)}")

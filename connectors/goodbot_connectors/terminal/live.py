@@ -1,0 +1,254 @@
+"""The chat on a terminal: one key rates, the status stays in sight, typing is never blocked."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from goodbot.cli.output import PHASES
+from goodbot.errors import GoodbotError
+
+from goodbot_connectors.terminal.conversation import Conversation
+from goodbot_connectors.terminal.daemon import Daemon
+from goodbot_connectors.terminal.editor import Editor
+from goodbot_connectors.terminal.keys import Key, Keys, Terminal
+from goodbot_connectors.terminal.link import Link
+from goodbot_connectors.terminal.plain import QUIT
+from goodbot_connectors.terminal.screen import Screen
+
+_STDIN = 0
+_GRACE_SECONDS = 0.35
+"""`2` rates, but `2+2?` is a question: a rating key counts when no text follows at once."""
+_TWICE_SECONDS = 2.0
+_POLL_SECONDS = 2.0
+_POLL_TRAINING_SECONDS = 0.5
+_ESCAPE_SECONDS = 0.05
+_BAR = 8
+
+
+class LiveChat:
+    """A `View` and the loop around it."""
+
+    def __init__(self, daemon: Daemon, link: Link, *, colour: bool) -> None:
+        self._daemon = daemon
+        self._terminal = Terminal(_STDIN)
+        self._screen = Screen(self._write, sys.stdout.fileno(), colour=colour)
+        self._editor = Editor()
+        self._keys = Keys()
+        self._pending: tuple[str, float] | None = None
+        self._interrupted = float("-inf")
+        self._next_poll = 0.0
+        self._left = False
+        self._away = False
+        self.conversation = Conversation(link, daemon.control, self)
+
+    def run(self) -> int:
+        """Until the person leaves. The terminal is as it was before, whatever happens."""
+        self._screen.say("Rate an answer with one key, and it learns. /help tells more.", dim=True)
+        with self._terminal.raw():
+            self._write("\x1b[?2004h")
+            try:
+                while not self._left:
+                    self._turn()
+            finally:
+                self._screen.leave()
+                self._write("\x1b[?2004l")
+        return 0
+
+    def _turn(self) -> None:
+        """Draw, wait for something, take it."""
+        self._poll()
+        self._draw()
+        links = [] if self._away else self.conversation.links
+        ready = select.select([_STDIN, *links], [], [], self._timeout())[0]
+        for link in links:
+            if link in ready:
+                self.conversation.read(link)
+        if _STDIN in ready:
+            self._read_keys()
+        elif self._keys.lone():
+            self._keys.drop()
+        if self._pending and time.monotonic() >= self._pending[1]:
+            self._rate()
+        if self.conversation.ended:
+            self._reattach()
+
+    def _timeout(self) -> float:
+        if self._keys.lone():
+            return _ESCAPE_SECONDS
+        until = min(self._next_poll, self._pending[1] if self._pending else self._next_poll)
+        return max(0.0, until - time.monotonic())
+
+    def _poll(self) -> None:
+        if time.monotonic() >= self._next_poll:
+            training = self.conversation.status.get("training")
+            seconds = _POLL_TRAINING_SECONDS if training else _POLL_SECONDS
+            self._next_poll = time.monotonic() + seconds
+            if not self._away and not self.conversation.polling:
+                self.conversation.command("poll", [])
+
+    def _reattach(self) -> None:
+        """The daemon is gone: with ours the chat ends, another one may come back."""
+        if self._daemon.ours:
+            raise GoodbotError(f"goodbot has ended. {self._daemon.last_words()}")
+        if not self._away:
+            self._away = True
+            self._screen.say(
+                "goodbot has stopped; this chat waits for it. Ctrl-D leaves.", dim=True
+            )
+        if (link := self._daemon.link()) is not None:
+            self._away = False
+            self.conversation.reattach(link)
+            self._screen.say("goodbot is back.", dim=True)
+
+    def _read_keys(self) -> None:
+        try:
+            data = os.read(_STDIN, 65536)
+        except OSError:
+            data = b""
+        if not data:
+            self._left = True  # the terminal is gone
+        for key in self._keys.feed(data):
+            self._key(key)
+
+    def _key(self, key: Key) -> None:
+        if self._pending is not None:
+            if key.name == "text":  # it was the beginning of a message
+                self._editor.insert(self._pending[0])
+                self._pending = None
+            else:
+                self._rate()
+                if key.name == "enter":
+                    return
+        elif key.name == "text" and not self._editor.text and key.text in self._rating_keys():
+            self._pending = (key.text, time.monotonic() + _GRACE_SECONDS)
+            return
+        if key.name != "ctrl-c":
+            self._interrupted = float("-inf")
+        match key.name:
+            case "ctrl-c":
+                self._interrupt()
+            case "ctrl-d" if not self._editor.text:
+                self._left = True
+            case "ctrl-d":
+                self._editor.handle(Key("delete"))
+            case "ctrl-z":
+                self._suspend()
+            case "enter":
+                self._enter()
+            case _:
+                self._editor.handle(key)
+
+    def _rating_keys(self) -> tuple[str, ...]:
+        """Which characters are a rating now."""
+        conversation = self.conversation
+        if conversation.waiting:
+            return ()
+        undo = ("u",) if conversation.rated and conversation.undoable else ()
+        return ("1", "2", "3", *undo) if conversation.open else undo
+
+    def _rate(self) -> None:
+        assert self._pending is not None  # noqa: S101  asked by the callers
+        key, self._pending = self._pending[0], None
+        if key == "u":
+            self.conversation.undo()
+        elif key == "3":
+            self.conversation.skip()
+        else:
+            self.conversation.rate(1 if key == "1" else -1)
+
+    def _interrupt(self) -> None:
+        now = time.monotonic()
+        twice = now - self._interrupted < _TWICE_SECONDS
+        self._interrupted = now
+        if twice:
+            self._left = True
+        elif self._editor.text:
+            self._editor.clear()
+        elif not self.conversation.stop():
+            self._screen.say("Ctrl-C again leaves.", dim=True)
+
+    def _suspend(self) -> None:
+        """Ctrl-Z: the shell gets its terminal back, until `fg`."""
+        self._screen.leave()
+        self._terminal.restore()
+        os.kill(0, signal.SIGTSTP)
+        self._terminal.enter()
+
+    def _enter(self) -> None:
+        text = self._editor.take()
+        if text in QUIT:
+            self._left = True
+        elif text:
+            self._screen.say("")
+            self._screen.say(self._screen.prompt + text, bold=True)
+            self.conversation.say(text)
+
+    def _draw(self) -> None:
+        keys = self._rating_keys() if not self._pending else ()
+        names = {"1": "1 good", "2": "2 bad", "3": "3 skip", "u": "u undo"}
+        hint = " · ".join(names[key] for key in keys)
+        if hint:
+            hint += "   or type on"
+        elif not self.conversation.last and not self.conversation.waiting:
+            hint = "type a message"
+        line = status_line(self.conversation.status)
+        if self.conversation.waiting:
+            line = f"answering (Ctrl-C stops) · {line}"
+        self._screen.draw(self._editor.text, self._editor.cursor, hint, line)
+
+    def piece(self, text: str) -> None:
+        self._screen.stream(text)
+
+    def whole(self) -> None:
+        self._screen.end()
+        self._next_poll = 0.0
+
+    def other(self, text: str) -> None:
+        self._screen.say("")
+        self._screen.say(f"(another chat) {self._screen.prompt}{text}", bold=True)
+
+    def result(self, text: str) -> None:
+        self._screen.say(text)
+        self._next_poll = 0.0
+
+    def note(self, text: str) -> None:
+        self._screen.say(text, dim=True)
+        self._next_poll = 0.0
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError:
+            self._left = True
+
+
+def status_line(status: Mapping[str, Any]) -> str:
+    """`goodbot status` in one line."""
+    if not status:
+        return ""
+    ratings, needed = status["ratings"], status["needed"]
+    version = f"v{status['version']}" if status["version"] and not status["off"] else "base model"
+    parts = [
+        f"{ratings} of {needed} until the next training"
+        if ratings < needed
+        else f"{ratings} ratings for the next training",
+        version,
+    ]
+    if status["off"] or status["paused"]:
+        parts.append("off" if status["off"] else "paused")
+    if (progress := status["training"]) is not None:
+        step, steps = int(progress.get("step") or 0), int(progress.get("steps") or 0)
+        filled = _BAR * step // steps if steps else 0
+        count = f" {step}/{steps}" if steps else ""
+        phase = PHASES.get(str(progress.get("phase")), "learning")
+        parts.append(f"{phase} {'▇' * filled}{'·' * (_BAR - filled)}{count}")
+    if status["server"] == "down":
+        parts.append("the model is starting again")
+    return " · ".join(parts)

@@ -1,0 +1,101 @@
+"""The chat without a screen: for scripts, pipes and dumb terminals. One line in, one answer out.
+
+Answers and what commands say go to stdout, receipts and notes to stderr.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+import time
+from collections.abc import Callable
+
+from goodbot.cli.output import printable
+from goodbot.errors import GoodbotError
+
+from goodbot_connectors.terminal.conversation import Conversation
+from goodbot_connectors.terminal.daemon import Daemon
+from goodbot_connectors.terminal.link import Link
+
+QUIT = ("/quit", "/exit", "/q")
+_TWICE_SECONDS = 2.0
+
+
+class PlainChat:
+    """A `View` and the loop around it. With `prompts` a person sits at a terminal."""
+
+    def __init__(self, daemon: Daemon, link: Link, *, prompts: bool) -> None:
+        self._daemon = daemon
+        self._prompts = prompts
+        self._begun = False
+        self.conversation = Conversation(link, daemon.control, self)
+        if hasattr(sys.stdin, "reconfigure"):
+            sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+    def run(self) -> int:
+        """Until the input ends; 1 when something was not answered or not stored."""
+        if self._prompts:
+            self.note("goodbot chat: after an answer 1 good, 2 bad, 3 skip, u undo; /help, /quit")
+        interrupted = float("-inf")
+        while True:
+            try:
+                if self._prompts:
+                    print("> ", end="", flush=True)
+                line = sys.stdin.readline()
+                if not line or line.strip() in QUIT:
+                    return 1 if self.conversation.failures else 0
+                self._handle(line.strip())
+                self._wait(lambda: not self.conversation.busy)
+            except KeyboardInterrupt:
+                if not self._prompts or time.monotonic() - interrupted < _TWICE_SECONDS:
+                    raise
+                interrupted = time.monotonic()
+                print(flush=True)
+                if self.conversation.stop():
+                    self._wait(lambda: not self.conversation.waiting)
+                else:
+                    self.note("Ctrl-C again leaves")
+
+    def _handle(self, text: str) -> None:
+        conversation = self.conversation
+        if text in ("1", "2"):
+            if conversation.last:
+                conversation.rate(1 if text == "1" else -1)
+            else:
+                self._refuse("there is no answer here yet to rate")
+        elif text == "u":
+            if not conversation.undo():
+                self._refuse("there is nothing to undo here")
+        elif text and text != "3":
+            conversation.say(text)
+
+    def _refuse(self, text: str) -> None:
+        self.conversation.failures += 1
+        self.note(text)
+
+    def _wait(self, done: Callable[[], bool]) -> None:
+        while not done():
+            for link in select.select(self.conversation.links, [], [])[0]:
+                self.conversation.read(link)
+            if self.conversation.ended:
+                words = self._daemon.last_words() if self._daemon.ours else ""
+                raise GoodbotError(f"goodbot has ended. {words}".rstrip())
+
+    def piece(self, text: str) -> None:
+        self._begun = self._begun or bool(text)
+        sys.stdout.write(printable(text))
+        sys.stdout.flush()
+
+    def whole(self) -> None:
+        if self._begun:
+            print(flush=True)
+        self._begun = False
+
+    def other(self, text: str) -> None:
+        self.note(f"another chat: {text}")
+
+    def result(self, text: str) -> None:
+        print(printable(text), flush=True)
+
+    def note(self, text: str) -> None:
+        print(printable(text), file=sys.stderr, flush=True)

@@ -1,0 +1,127 @@
+"""A terminal's lower edge: what was said scrolls up above a line to type in and a status line.
+
+Nothing is drawn over the person's scrollback: only the last few rows are ever redrawn.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Callable
+
+from goodbot.cli.output import printable
+
+_DIM, _BOLD, _RESET = "\x1b[2m", "\x1b[1m", "\x1b[0m"
+
+
+def cells(text: str) -> int:
+    """How many columns `text` takes."""
+    return sum(_width(character) for character in text)
+
+
+def _width(character: str) -> int:
+    if character < "\u0300":
+        return 1
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def cut(text: str, width: int) -> int:
+    """How many characters of `text` fit into `width` columns."""
+    used = 0
+    for index, character in enumerate(text):
+        used += _width(character)
+        if used > width:
+            return index
+    return len(text)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Rows of at most `width` columns, broken between words where it can be. Never empty."""
+    rows: list[str] = []
+    while (fit := cut(text, width)) < len(text):
+        space = text.rfind(" ", 0, fit + 1)
+        end = space if space > 0 else max(fit, 1)
+        rows.append(text[:end])
+        text = text[end:].removeprefix(" ")
+    return [*rows, text]
+
+
+class Screen:
+    """Writes to a terminal. `draw` shows what the other methods have changed."""
+
+    def __init__(self, write: Callable[[str], object], fd: int, *, colour: bool) -> None:
+        self._write = write
+        self._fd = fd
+        self._colour = colour
+        self._done: list[str] = []
+        self._open = ""
+        self._above = 0
+        self.prompt = "› "
+
+    def say(self, text: str, *, dim: bool = False, bold: bool = False) -> None:
+        """Whole lines that stay."""
+        self.end()
+        style = _DIM if dim else _BOLD if bold else ""
+        for line in self._clean(text).split("\n"):
+            self._done += [self._styled(row, style) for row in wrap(line, self._width())]
+
+    def stream(self, text: str) -> None:
+        """A piece of a text whose end is not known yet."""
+        *lines, last = (self._open + self._clean(text)).split("\n")
+        for line in lines:
+            self._done += wrap(line, self._width())
+        *rows, self._open = wrap(last, self._width())
+        self._done += rows
+
+    def end(self) -> None:
+        """The streamed text is whole."""
+        if self._open:
+            self._done.append(self._open)
+            self._open = ""
+
+    def draw(self, text: str, cursor: int, placeholder: str, status: str) -> None:
+        """Show all of it: news, the open row, the line that is typed, the status."""
+        width = self._width()
+        rows = [self._open] if self._open else []
+        line, column = self._line(text, cursor, width - cells(self.prompt))
+        if not text:
+            line = self._styled(placeholder[: cut(placeholder, width - 4)], _DIM)
+        bar = self._styled(status[: cut(status, width)], _DIM)
+        rows += [self._styled(self.prompt, _BOLD) + line, bar]
+        top = f"\x1b[{self._above}A" if self._above else ""
+        out = f"\r{top}\x1b[J" + "".join(f"{row}\n" for row in self._done) + "\n".join(rows)
+        self._above = len(rows) - 2
+        right = column + cells(self.prompt)
+        self._write(f"{out}\x1b[1A\r\x1b[{right}C")
+        self._done = []
+
+    def leave(self) -> None:
+        """Take the line and the status away; what was said stays."""
+        self.end()
+        top = f"\x1b[{self._above}A" if self._above else ""
+        self._write(f"\r{top}\x1b[J" + "".join(f"{row}\n" for row in self._done))
+        self._done, self._above = [], 0
+
+    def _line(self, text: str, cursor: int, room: int) -> tuple[str, int]:
+        """The part of a long line that is around the cursor, and the cursor's column in it."""
+        shown = text.replace("\n", "⏎")
+        start = 0
+        while cells(shown[start:cursor]) >= room:
+            start += max(1, room // 2)
+        visible = shown[start:]
+        return visible[: cut(visible, room)], cells(shown[start:cursor])
+
+    def _clean(self, text: str) -> str:
+        return printable(text).replace("\t", "    ")
+
+    def _styled(self, text: str, style: str) -> str:
+        return f"{style}{text}{_RESET}" if self._colour and style and text else text
+
+    def _width(self) -> int:
+        try:
+            columns = os.get_terminal_size(self._fd).columns
+        except OSError:
+            columns = 80
+        return max(20, columns or 80) - 1

@@ -1,0 +1,210 @@
+"""What is off in words, files and states: one sentence on stderr, and the right exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from goodbot.cli import main, output, parser
+from goodbot.errors import UsageError
+from goodbot.lock import HomeLock, prepare_home
+
+from tests.cli.program import need_backend
+
+COMMANDS = (
+    "run", "chat", "demo", "status", "good", "bad", "undo", "history", "train", "pause", "resume",
+    "off", "rollback", "adapters", "plugins", "check",
+)  # fmt: skip
+REPORTS = ("status", "history", "adapters", "plugins")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    monkeypatch.setenv("GOODBOT_HOME", str(home))
+    monkeypatch.delenv("GOODBOT_TELEGRAM_TOKEN", raising=False)
+    return home
+
+
+def fails(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
+    """Run; the sentence on stderr."""
+    assert main(argv) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("goodbot: ")
+    assert said.err.count("\n") == 1, "one sentence"
+    assert "Traceback" not in said.err
+    return said.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_there_and_has_a_help(
+    command: str, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"goodbot {command}" in capsys.readouterr().out
+
+
+def test_no_words_are_answered_with_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert all(f"\n    {command} " in said for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["statsu"], "did you mean `goodbot status`?"),
+        (["chatt"], "did you mean `goodbot chat`?"),
+        (["xyzzy"], "there is no command 'xyzzy'"),
+        (["status", "--jsn"], "unrecognized arguments: --jsn"),
+        (["good", "a", "b"], "unrecognized arguments: b"),
+        (["--home"], "say what to do"),
+        (["--home", "", "status"], "--home names no directory"),
+        (["--home", "/dev/null", "status"], "/dev/null is not a directory"),
+        (["--home", "~nobody-of-that-name/x", "status"], "home directory"),
+        (["--home", "status"], "say what to do"),
+        (["--config", "/nowhere.toml", "run"], "/nowhere.toml: there is no such file"),
+        (["--config", "/", "run"], "cannot be read"),
+        (["run"], "no model is configured"),
+        (["good"], "there is no answer here yet to rate"),
+        (["undo"], "there is nothing to undo here"),
+        (["bad", "nonsense"], "there is no answer 'nonsense'"),
+        (["train"], "0 ratings are not enough"),
+    ],
+)  # fmt: skip
+def test_what_is_off_is_said_in_one_sentence(
+    argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    if argv == ["train"]:
+        need_backend()
+    assert sentence in fails(capsys, 2, *argv)
+
+
+@pytest.mark.parametrize(
+    ("toml", "code", "sentence"),
+    [
+        ("[training\n", 2, "is not valid TOML"),
+        ("[training]\nmin_rating = 4\n", 2, "did you mean 'min_ratings'?"),
+        ('[model]\npath = "/no/such/model"\n', 2, "/no/such/model does not exist"),
+        ("[connectors.telegram]\n", 2, "GOODBOT_TELEGRAM_TOKEN"),
+        ('[connectors.discrod]\n', 2, "no connector is named 'discrod'"),
+        ('[training]\nbackend = "cuda"\n', 2, "no training backend is named 'cuda'"),
+        ('[training]\nreward = "best"\n', 2, "no reward policy is named 'best'"),
+        ('[plugins]\nenable = ["nothing"]\n', 2, "'nothing', which is not installed"),
+    ],
+)  # fmt: skip
+def test_a_config_that_is_off(
+    toml: str, code: int, sentence: str, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    prepare_home(home)
+    (home / "config.toml").write_text(toml)
+    assert sentence in fails(capsys, code, "run", "--demo-model")
+
+
+def test_a_config_that_cannot_be_decoded(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    prepare_home(home)
+    (home / "config.toml").write_bytes(b"\xff\xfe\x00")
+    assert "cannot be read" in fails(capsys, 2, "status")
+
+
+def test_a_missing_extra_is_named(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_home(home)
+    (home / "config.toml").write_text("[connectors.telegram]\n")
+    monkeypatch.setenv("GOODBOT_TELEGRAM_TOKEN", "1:x")
+    monkeypatch.setattr("goodbot.hosts.missing_modules", lambda requires: tuple(requires))
+    said = fails(capsys, 1, "run", "--demo-model")
+    assert "pip install 'goodbot[telegram]'" in said
+
+
+def test_newer_data_is_left_alone(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    assert main(["status"]) == 0
+    capsys.readouterr()
+    with sqlite3.connect(home / "goodbot.db") as db:
+        db.execute("PRAGMA user_version = 9999")
+    db.close()
+    assert "newer goodbot" in fails(capsys, 78, "status")
+    assert "newer goodbot" in fails(capsys, 78, "run", "--demo-model")
+
+
+def test_a_database_of_something_else_is_left_alone(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    prepare_home(home)
+    (home / "goodbot.db").write_bytes(b"not a database, but somebody's letters" * 100)
+    assert "goodbot: " in fails(capsys, 1, "status")
+    assert (home / "goodbot.db").read_bytes().startswith(b"not a database")
+
+
+def test_a_directory_that_is_held_is_busy(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    """As it is while a daemon still loads its model and has no socket yet."""
+    prepare_home(home)
+    lock = HomeLock(home)
+    lock.acquire()
+    try:
+        assert f"process {os.getpid()}" in fails(capsys, 75, "status")
+    finally:
+        lock.release()
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_reports_without_a_daemon(
+    command: str, capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    assert main([command, "--json"]) == 0
+    assert isinstance(json.loads(capsys.readouterr().out), dict)
+    assert main([command]) == 0
+    assert capsys.readouterr().out.strip()
+
+
+def test_status_says_that_nothing_runs(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    assert main(["status"]) == 0
+    said = capsys.readouterr().out
+    assert "goodbot is not running" in said
+    assert "started again" not in said
+    assert main(["status", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["server"], data["pid"]) == ("stopped", None)
+
+
+def test_options_may_stand_after_the_command(tmp_path: Path) -> None:
+    before = parser.parse(["--home", str(tmp_path), "status"])
+    after = parser.parse(["status", "--home", str(tmp_path)])
+    plugin = parser.parse(["chat", "--home", str(tmp_path)])
+    assert before.home == after.home == plugin.home == tmp_path
+
+
+def test_a_directory_named_like_a_command(tmp_path: Path) -> None:
+    assert parser.parse(["--home", "run", "chat"]).run.endswith("client:main")
+    with pytest.raises(UsageError, match="say what to do"):
+        parser.parse(["--home", "run"])
+
+
+def test_check_changes_nothing(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    assert main(["check", "--json"]) == 2
+    checks = {line["part"]: line for line in json.loads(capsys.readouterr().out)["checks"]}
+    assert not checks["model"]["ok"]
+    assert checks["data"]["ok"]
+    assert not home.exists()
+    assert main(["check", "--demo-model"]) == 0
+    assert "fail" not in capsys.readouterr().out
+
+
+def test_what_a_model_wrote_does_not_reach_the_terminal_raw() -> None:
+    nasty = "a\x1b[31mred\x1b[0m\x1b]0;title\x07 \x9b2J\r\x08b\tc\nd\u202eabc\ud800"
+    assert output.printable(nasty) == "ared 2Jb\tc\ndabc\ufffd"
+    assert output.printable("👍🏽 é 漢字 \u200d") == "👍🏽 é 漢字 \u200d"
+
+
+def test_sequences_without_an_end_take_linear_time() -> None:
+    assert len(output.printable("\x1b]" * 200_000)) == 200_000
+    assert len(output.printable("\x1b[" * 200_000)) == 200_000
