@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from goodbot.errors import UsageError
+from goodbot.errors import GoodbotError, UsageError
 
 _MOTTO = "Good bot. Bad bot. It learns."
 _CALL = "goodbot.cli.client:main"
@@ -32,7 +33,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser, commands = _parser()
     word = _command(argv)
     if (word is None and "--version" not in argv) or (word and word not in commands.choices):
-        _add_plugin_commands(commands)
+        _add_plugin_commands(commands, argv)
     if word is None and not {"-h", "--help", "--version"} & set(argv):
         raise UsageError("say what to do: `goodbot --help` lists the commands")
     if word and word not in commands.choices:
@@ -153,9 +154,18 @@ def _call(
     return parser
 
 
-def _add_plugin_commands(commands: Commands[_Parser]) -> None:
+def _add_plugin_commands(commands: Commands[_Parser], argv: Sequence[str]) -> None:
+    """Ask the plugins that this state directory's config enables."""
+    from goodbot import config
     from goodbot.plugins import PluginHost
 
+    where = _Parser(add_help=False, allow_abbrev=False)
+    _add_globals(where)
     plugins = PluginHost()
-    plugins.load_entry_points()
+    # A broken config must not take `--help` away; the command that needs it says what is wrong.
+    with contextlib.suppress(GoodbotError):
+        known, _ = where.parse_known_args(argv)
+        plugins.load_entry_points(config.load(_home(known.home), known.config).plugins.enable)
+    if not plugins.infos():
+        plugins.load_entry_points()
     plugins.add_commands(commands)
