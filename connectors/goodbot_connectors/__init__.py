@@ -1,0 +1,1 @@
+"""Connectors that come with goodbot: one folder a platform, each a plugin."""

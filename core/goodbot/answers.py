@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import logging
 import weakref
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 import aiosqlite
 
@@ -76,7 +76,9 @@ class Answers:
             generated = await self._generate(event, messages, stream)
         except ServerError as error:
             logger.error("no answer: %s", error)
-            await stream.cancel("I cannot answer right now: my model is not running. Please try again in a moment.")
+            await stream.cancel(
+                "I cannot answer right now: my model is not running. Please try again in a moment."
+            )
             await self._store.write(lambda db: inbox.close(db, event))
             return None
         turn = Turn(
@@ -155,7 +157,7 @@ class Answers:
 
 
 @contextlib.asynccontextmanager
-async def _stream(connector: Connector, event: MessageEvent) -> AsyncIterator[ReplyStream]:
+async def _stream(connector: Connector, event: MessageEvent) -> AsyncGenerator[ReplyStream, None]:
     """An open stream; whatever goes wrong unexpectedly, the person is not left waiting."""
     channel: ChannelRef = event.channel
     stream = connector.stream(channel, event.message_id)

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from typing import Any
 
 from goodbot.adapters import AdapterRegistry
@@ -26,7 +26,7 @@ from goodbot.runner import CommandRunner
 from goodbot.scheduler import Scheduler
 from goodbot.server import Server
 from goodbot.serving.embedded import EmbeddedServer
-from goodbot.store import Store, ledger, runs, turns
+from goodbot.store import Store, inbox, ledger, runs, turns
 from goodbot.trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,8 @@ TERMINAL = "terminal"
 _RECONCILE_SECONDS = 30.0
 _DRAIN_SECONDS = 10.0
 _UNRESOLVED_SECONDS = 3600.0
+_REDELIVERY_SECONDS = 3 * 86400.0
+"""No platform delivers an event again after so long (Telegram keeps them for a day)."""
 _OPEN_SECONDS = 86400.0
 """Reactions on answers of the last day are read again."""
 
@@ -61,16 +63,22 @@ class App:
         policies = plugins.reward_policies()
         if config.training.reward not in policies:
             known = ", ".join(sorted(policies)) or "none"
-            raise ConfigError(f"no reward policy is named {config.training.reward!r}; there are: {known}")
+            raise ConfigError(
+                f"no reward policy is named {config.training.reward!r}; there are: {known}"
+            )
         self._policy = policies[config.training.reward]
-        self.connectors = Connectors(config, plugins.connectors(), local_owner() if grants is None else grants)
+        self.connectors = Connectors(
+            config, plugins.connectors(), local_owner() if grants is None else grants
+        )
         self._lock = HomeLock(config.home)
         self._tasks: list[asyncio.Task[None]] = []
-        self.server: Server = EmbeddedServer(self.backend, self.model.path, environ=child_environment())
+        self.server: Server = EmbeddedServer(
+            self.backend, self.model.path, environ=child_environment()
+        )
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, *args: Any, serve: bool = True, **kwargs: Any) -> AsyncIterator[App]:
+    async def open(cls, *args: Any, serve: bool = True, **kwargs: Any) -> AsyncGenerator[App, None]:
         """Build and start; stop at the end, whatever happened. Arguments as for `App`."""
         app = cls(*args, **kwargs)
         try:
@@ -89,12 +97,13 @@ class App:
         self.store = await Store.open(self.config.home / "goodbot.db")
         await self.store.write(lambda db: runs.recover(db, self.clock.now()))
         self._build()
+        await self.registry.sweep(self.config.home / "staging")
         if serve:
             self.connectors.build(self.dispatcher, self.store, self.clock)
-            await self.registry.sweep(self.config.home / "staging")
             await self.start_server()
+            unfinished = await self.dispatcher.unfinished()
             await self.connectors.start()
-            await self.dispatcher.resume()
+            self.dispatcher.resume(unfinished)
             self._spawn(self.dispatcher.loop(), "commands")
             self._spawn(self.scheduler.loop(), "scheduler")
             self._spawn(self._housekeeping(), "housekeeping")
@@ -165,6 +174,8 @@ class App:
         limit = now - self.config.privacy.unrated_days * 86400
         expired = await self.store.write(lambda db: turns.expire(db, limit))
         await self.store.write(lambda db: ledger.forget_unresolved(db, now - _UNRESOLVED_SECONDS))
+        keep = max(_REDELIVERY_SECONDS, self.config.privacy.unrated_days * 86400)
+        await self.store.write(lambda db: inbox.expire(db, now - keep))
         if expired:
             logger.info("%d unrated answers expired", expired)
 
@@ -180,19 +191,26 @@ class App:
         self._tasks.append(asyncio.create_task(work, name=name))
 
     async def stop(self) -> None:
-        """Connectors first, so that nothing new comes in; the store last. Idempotent."""
-        if not hasattr(self, "store"):
-            self._lock.release()
-            return
-        await self.connectors.stop()
-        await self.dispatcher.drain(_DRAIN_SECONDS)
+        """Answers under way are still sent; the store is closed last. Idempotent.
+
+        Each part is stopped whatever became of the ones before, and of `start`.
+        """
+        async with contextlib.AsyncExitStack() as last_to_first:
+            last_to_first.callback(self._lock.release)
+            if hasattr(self, "store"):
+                last_to_first.push_async_callback(self.store.close)
+            last_to_first.push_async_callback(self.server.stop)
+            if hasattr(self, "scheduler"):
+                last_to_first.push_async_callback(self.scheduler.stop)
+            last_to_first.push_async_callback(self._stop_tasks)
+            last_to_first.push_async_callback(self.connectors.stop)
+            if hasattr(self, "dispatcher"):
+                last_to_first.push_async_callback(self.dispatcher.drain, _DRAIN_SECONDS)
+
+    async def _stop_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.scheduler.stop()
-        await self.server.stop()
-        await self.store.close()
-        self._lock.release()
 
 
 def open_plugins(config: Config) -> PluginHost:
@@ -200,5 +218,3 @@ def open_plugins(config: Config) -> PluginHost:
     plugins = PluginHost()
     plugins.load_entry_points(config.plugins.enable)
     return plugins
-
-

@@ -49,7 +49,9 @@ class Authorization:
 
     def owners(self) -> list[str]:
         """All owners as `connector:id`."""
-        return sorted(f"{name}:{id_}" for name, grants in self._grants.items() for id_ in grants.owners)
+        return sorted(
+            f"{name}:{id_}" for name, grants in self._grants.items() for id_ in grants.owners
+        )
 
 
 def person(user: UserRef) -> str:

@@ -21,7 +21,9 @@ def claim(
     """
     rewards: dict[str, float] = {}
     for candidate in candidates:
-        ratings = [TurnRating(value=value, rater=rater) for rater, value in candidate.labels.items()]
+        ratings = [
+            TurnRating(value=value, rater=rater) for rater, value in candidate.labels.items()
+        ]
         reward = policy.fn(ratings)
         if reward is not None:
             rewards[candidate.turn.id] = max(-1.0, min(1.0, float(reward)))

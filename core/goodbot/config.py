@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import os
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,7 +97,9 @@ class Config:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
-    connectors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    connectors: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict[str, Mapping[str, Any]]
+    )
     source: str = field(default="", repr=False)
 
     def connector(self, name: str, settings: type[T]) -> tuple[Grants, T]:
@@ -151,7 +154,7 @@ def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
     """The configuration in a TOML text."""
     try:
         table = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"is not valid TOML: {error}", path=path) from error
     bare = Config(home=home, path=path, source=source)
     sections: dict[str, Any] = {}
@@ -162,7 +165,8 @@ def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
         elif name in _SECTIONS:
             if not isinstance(value, dict):
                 raise _Where(bare, "").error(name, f"{name} must be a section: [{name}]")
-            sections[name] = _section(_SECTIONS[name], value, _Where(bare, name))
+            section = typing.cast("dict[str, Any]", value)
+            sections[name] = _section(_SECTIONS[name], section, _Where(bare, name))
         else:
             raise _Where(bare, "").unknown(name, [*_SECTIONS, "connectors"])
     config = dataclasses.replace(bare, **sections)
@@ -172,10 +176,14 @@ def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
 
 def _require_tables(config: Config, value: object) -> None:
     if not isinstance(value, dict):
-        raise _Where(config, "").error("connectors", "connectors must be sections: [connectors.NAME]")
+        raise _Where(config, "").error(
+            "connectors", "connectors must be sections: [connectors.NAME]"
+        )
     for name, table in typing.cast("dict[str, object]", value).items():
         if not isinstance(table, dict):
-            raise _Where(config, "connectors").error(name, f"write it as a section: [connectors.{name}]")
+            raise _Where(config, "connectors").error(
+                name, f"write it as a section: [connectors.{name}]"
+            )
 
 
 def _check(config: Config) -> None:
@@ -185,13 +193,27 @@ def _check(config: Config) -> None:
     schedule = config.training.schedule
     hours, colon, minutes = schedule.partition(":")
     clock_time = (
-        colon and hours.isdecimal() and minutes.isdecimal() and int(hours) < 24 and int(minutes) < 60
+        colon
+        and hours.isdecimal()
+        and minutes.isdecimal()
+        and int(hours) < 24
+        and int(minutes) < 60
     )
     if schedule not in ("auto", "manual") and not clock_time:
-        raise training.error("schedule", 'schedule must be "auto", "manual" or a time such as "03:30"')
+        raise training.error(
+            "schedule", 'schedule must be "auto", "manual" or a time such as "03:30"'
+        )
+    if not 0 <= config.training.idle_seconds < math.inf:
+        raise training.error("idle_seconds", "idle_seconds must be 0 or more")
+    if not 0 < config.privacy.unrated_days < math.inf:
+        raise _Where(config, "privacy").error(
+            "unrated_days", "unrated_days must be above 0: what is deleted at once cannot be rated"
+        )
     serving = _Where(config, "serving")
-    if config.serving.temperature <= 0:
-        raise serving.error("temperature", "temperature must be above 0: a bot that never varies cannot learn")
+    if not 0 < config.serving.temperature < math.inf:
+        raise serving.error(
+            "temperature", "temperature must be above 0: a bot that never varies cannot learn"
+        )
     if config.serving.max_tokens < 1 or config.serving.history < 0:
         raise serving.error("max_tokens", "max_tokens must be at least 1 and history at least 0")
 
@@ -227,10 +249,10 @@ class _Where:
         return None
 
 
-def _section(cls: type[T], table: Mapping[str, Any], where: _Where, also: set[str] = frozenset()) -> T:  # pyright: ignore[reportArgumentType]
+def _section(cls: type[T], table: Mapping[str, Any], where: _Where, also: Iterable[str] = ()) -> T:
     """One TOML table as a frozen dataclass; its field types are the schema."""
     hints = typing.get_type_hints(cls)
-    names = [f.name for f in dataclasses.fields(typing.cast(Any, cls))]
+    names = [f.name for f in dataclasses.fields(typing.cast("Any", cls))]
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in names:
@@ -262,6 +284,11 @@ def _value(value: Any, hint: Any, where: _Where, key: str) -> Any:
         return float(value)
     elif isinstance(hint, type) and type(value) is hint:
         return value
-    wanted = {str: "a text in quotes", int: "a whole number", float: "a number", bool: "true or false"}
+    wanted = {
+        str: "a text in quotes",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+    }
     name = wanted.get(hint, "a list in [ ]" if origin is tuple else "a section")
     raise where.error(key, f"{key} must be {name}, not {value!r}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Flag, auto
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol
 from goodbot.clock import Clock
 from goodbot.events import ChannelRef, Event, MessageRef, Receipt, Reply
 from goodbot.secrets import Secrets
+from goodbot.text import split
 
 API_VERSION = 1
 
@@ -152,7 +153,7 @@ class Connector(ABC):
         raise NotImplementedError(f"{self.spec.name} declares no EDITS")
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
-        """Open a streamed answer; without STREAMING it collects and sends at `finish`."""
+        """Open a streamed answer; by default it sends at `finish`, in parts that fit."""
         return _Collected(self, channel)
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:  # noqa: B027
@@ -168,17 +169,30 @@ class Connector(ABC):
 
 
 class _Collected(ReplyStream):
-    """A stream for platforms without streaming: one send at the end."""
+    """A stream for platforms without streaming: it sends at the end, in parts that fit.
+
+    `finish` called again, after an error, goes on with the part that was not sent.
+    """
 
     def __init__(self, connector: Connector, channel: ChannelRef) -> None:
         self._connector = connector
         self._channel = channel
+        self._sent: list[tuple[MessageRef, ...]] = []
 
     async def append(self, text: str) -> None:
         pass
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
-        return await self._connector.send(self._channel, reply)
+        parts = split(reply.text, self._connector.spec.message_limit) or (reply.text,)
+        for number in range(len(self._sent), len(parts)):
+            part = replace(
+                reply,
+                text=parts[number],
+                reply_to="" if number else reply.reply_to,
+                buttons=reply.buttons if number == len(parts) - 1 else (),
+            )
+            self._sent.append(await self._connector.send(self._channel, part))
+        return tuple(ref for refs in self._sent for ref in refs)
 
     async def cancel(self, reason: str) -> None:
         await self._connector.send(self._channel, Reply(text=reason))

@@ -10,11 +10,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import aiosqlite
 
 from goodbot.authorization import Authorization, Grant, person
 from goodbot.clock import Clock
+from goodbot.errors import StoreError
 from goodbot.events import (
     ChannelKind,
     CommandEvent,
@@ -28,6 +30,7 @@ from goodbot.events import (
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, access, adapters, inbox, ledger, runs
 from goodbot.store.ledger import LabelChange
+from goodbot.text import clean
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +54,8 @@ class Dispatcher:
         self._pool = pool
         self._min_ratings = min_ratings
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
 
     def wire(
         self, *, answer: Work, command: Work, acknowledge: Callable[[Event, Receipt], Awaitable[None]],
@@ -64,11 +68,14 @@ class Dispatcher:
         self.rated = rated
         self._talked = talked
 
-    async def submit(self, events: Sequence[Event], connector: str, cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def submit(
+        self, events: Sequence[Event], connector: str, cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
         """Take events in; returns after one commit of all of them and the cursor.
 
         Raises StoreError when nothing was stored.
         """
+        events = [_storable(event) for event in events]
 
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
             receipts = [await self._take(db, event) for event in events]
@@ -76,16 +83,28 @@ class Dispatcher:
                 await inbox.set_cursor(db, connector, cursor)
             return receipts
 
-        receipts = await self._store.write(operation)
-        for event, receipt in zip(events, receipts, strict=True):
-            if not receipt.duplicate:
-                self._follow_up(event, receipt)
-        return tuple(receipts)
+        async def store_and_follow_up() -> tuple[Receipt, ...]:
+            receipts = await self._store.write(operation)
+            for event, receipt in zip(events, receipts, strict=True):
+                if not receipt.duplicate:
+                    self._follow_up(event, receipt)
+            return tuple(receipts)
+
+        if self._closed:
+            raise StoreError("goodbot is stopping: nothing was stored")
+        # A caller that is cancelled (its HTTP client has hung up, say) leaves a commit behind
+        # that a replay finds: what follows from it must happen all the same.
+        task = asyncio.create_task(store_and_follow_up(), name="submit")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
 
     async def _take(self, db: aiosqlite.Connection, event: Event) -> Receipt:
         """Everything that is decided about one event, inside the transaction."""
         if event.user.is_bot:
             return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
+        if event.channel.kind is ChannelKind.ENCRYPTED:  # what we could not keep to ourselves
+            return Receipt(event_id=event.event_id, outcome=Outcome.DENIED)
         if isinstance(event, RatingEvent):
             return await self.rate(db, event)
         known = await inbox.receipt(db, event)
@@ -108,7 +127,9 @@ class Dispatcher:
         if self._authorization.may_talk(event.user, event.channel, enabled=enabled):
             return Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED)
         text = ""
-        if event.channel.kind is ChannelKind.PRIVATE and await access.tell_once(db, person(event.user)):
+        if event.channel.kind is ChannelKind.PRIVATE and await access.tell_once(
+            db, person(event.user)
+        ):
             text = (
                 "This bot answers only the people its owner has named. "
                 f"To be named, give the owner your id: {event.user.id}"
@@ -138,7 +159,9 @@ class Dispatcher:
             outcome=Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET,
             turn=turn or "",
         )
-        change = await ledger.insert(db, event, turn, person(event.user), receipt, self._clock.now())
+        change = await ledger.insert(
+            db, event, turn, person(event.user), receipt, self._clock.now()
+        )
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
             receipt = replace(receipt, text=await self._rating_text(db, event))
@@ -158,13 +181,15 @@ class Dispatcher:
         word = {RatingKind.RETRACT: "Taken back"}.get(
             event.kind, "Good" if (event.value or 0) > 0 else "Bad"
         )
-        standing = await runs.standing(db, self._pool)
-        return f"{word}. {progress(standing.available, self._min_ratings)}"
+        available = await runs.available(db, self._pool, self._min_ratings)
+        return f"{word}. {progress(available, self._min_ratings)}"
 
     async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:
         """Adapters trained on labels that have changed are marked; the scheduler heals that."""
         for change in changes:
-            await adapters.taint(db, self._pool.scope, change.turn, "a rating that it was trained on has changed")
+            await adapters.taint(
+                db, self._pool.scope, change.turn, "a rating that it was trained on has changed"
+            )
 
     def _follow_up(self, event: Event, receipt: Receipt) -> None:
         if isinstance(event, RatingEvent):
@@ -206,16 +231,31 @@ class Dispatcher:
             finally:
                 self._commands.task_done()
 
-    async def resume(self) -> None:
-        """At start: go on with what was accepted but not done; what is too old is let go."""
+    async def unfinished(self) -> list[Event]:
+        """What was accepted but not done when the last process ended; old questions are let go.
+
+        To be asked before the connectors start: what comes in later is not to be done twice.
+        """
+        result: list[Event] = []
         for event, received_at in await self._store.read(inbox.unfinished):
-            if self._clock.now() - received_at <= _STALE_SECONDS:
-                self._start(event)
-            else:
+            stale = self._clock.now() - received_at > _STALE_SECONDS
+            if stale and isinstance(event, MessageEvent):
                 await self._store.write(lambda db, e=event: inbox.close(db, e))
+            else:
+                result.append(event)
+        return result
+
+    def resume(self, events: Sequence[Event]) -> None:
+        """At start: go on with what `unfinished` has found."""
+        for event in events:
+            self._start(event)
 
     async def drain(self, seconds: float) -> None:
-        """At stop: give answers under way a moment, then cancel them; the inbox keeps them."""
+        """At stop: take nothing more in, give answers under way a moment, then cancel them.
+
+        The inbox keeps what was cancelled.
+        """
+        self._closed = True
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=seconds)
         for task in list(self._tasks):
@@ -223,8 +263,18 @@ class Dispatcher:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
+def _storable(event: Event) -> Event:
+    """The event with its foreign words such as a database takes them; a poison one comes for ever."""
+    words = {
+        name: clean(text)
+        for name in ("text", "name", "args")
+        if isinstance(text := getattr(event, name, None), str) and not text.isascii()
+    }
+    return replace(event, **words) if words else event
+
+
 def progress(available: int, needed: int) -> str:
     """How far the next training is, in one sentence."""
     if available < needed:
         return f"{available} of {needed} until the next training."
-    return f"{available} ratings: the next training can start."
+    return f"{needed} of {needed}: the next training can start."

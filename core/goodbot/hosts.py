@@ -14,13 +14,23 @@ from goodbot.clock import Clock
 from goodbot.config import Config, Grants
 from goodbot.connector import Capability, Connector, ConnectorSpec
 from goodbot.dispatcher import Dispatcher
-from goodbot.errors import ConfigError, FatalConnectorError, GoodbotError, MissingExtraError, boundary
+from goodbot.errors import (
+    ConfigError,
+    FatalConnectorError,
+    GoodbotError,
+    MissingExtraError,
+    RetriableError,
+    boundary,
+)
 from goodbot.events import CommandEvent, Event, RatingEvent, Receipt
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets
 from goodbot.store import Store, inbox, turns
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_PAUSE = 60.0
+"""Seconds between two attempts to reach a platform that is down."""
 
 
 class Host:
@@ -41,7 +51,9 @@ class Host:
         self._tasks: set[asyncio.Task[None]] = set()
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def submit(
+        self, events: Sequence[Event], *, cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
         for event in events:
             if event.user.connector != self._name or event.channel.connector != self._name:
                 raise ValueError(f"{self._name} submitted an event of another connector")
@@ -70,6 +82,8 @@ class Host:
         spawned = asyncio.create_task(guarded(), name=f"{self._name}: {name}")
         self._tasks.add(spawned)
         spawned.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step never awaits what it was given.
+        spawned.add_done_callback(lambda _: task.close())
         return spawned
 
     async def close(self) -> None:
@@ -83,7 +97,9 @@ class Host:
 class Connectors:
     """Builds, starts and stops the connectors, and carries acknowledgements to them."""
 
-    def __init__(self, config: Config, specs: Mapping[str, ConnectorSpec], grants: Mapping[str, Grants]) -> None:
+    def __init__(
+        self, config: Config, specs: Mapping[str, ConnectorSpec], grants: Mapping[str, Grants]
+    ) -> None:
         self._config = config
         self._hosts: dict[str, Host] = {}
         self.running: dict[str, Connector] = {}
@@ -110,15 +126,35 @@ class Connectors:
 
     async def start(self) -> None:
         """Start all; one that fails is reported in `errors` and the others run."""
-        for name, connector in self.running.items():
-            try:
-                await connector.start()
-            except GoodbotError as error:
-                logger.error("%s did not start: %s", name, error)
-                self.errors[name] = str(error)
-            except Exception as error:
-                logger.exception("%s did not start", name)
-                self.errors[name] = f"{type(error).__name__}: {error}"
+        for name in self.running:
+            if (wait := await self._start_one(name)) is not None:
+                self._hosts[name].spawn(self._keep_trying(name, wait), "start")
+
+    async def _start_one(self, name: str) -> float | None:
+        """Start one connector; returns after how many seconds to try again, None for never."""
+        try:
+            await self.running[name].start()
+        except RetriableError as error:
+            logger.warning("%s did not start, it will be tried again: %s", name, error)
+            self.errors[name] = f"{error} (trying again)"
+            return error.retry_after
+        except GoodbotError as error:
+            logger.error("%s did not start: %s", name, error)
+            self.errors[name] = str(error)
+        except Exception as error:
+            logger.exception("%s did not start", name)
+            self.errors[name] = f"{type(error).__name__}: {error}"
+        else:
+            self.errors.pop(name, None)
+        return None
+
+    async def _keep_trying(self, name: str, wait: float | None) -> None:
+        """A platform that was down when we started is connected to once it is back."""
+        pause = 1.0
+        while wait is not None:
+            await self._hosts[name].clock.sleep(max(wait, pause))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            wait = await self._start_one(name)
 
     async def stop(self) -> None:
         """Stop all, then their tasks."""
@@ -141,7 +177,9 @@ class Connectors:
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
         """Let the connector tell that person what became of their rating or command."""
         connector = self.running.get(event.user.connector)
-        if connector is not None and (receipt.text or isinstance(event, (RatingEvent, CommandEvent))):
+        if connector is not None and (
+            receipt.text or isinstance(event, (RatingEvent, CommandEvent))
+        ):
             with boundary(logger, "acknowledging on %s", event.user.connector):
                 await connector.acknowledge(event, receipt)
 
@@ -152,6 +190,8 @@ def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dic
     for name in config.connectors:
         if name not in specs:
             known = ", ".join(sorted(specs)) or "none"
-            raise ConfigError(f"no connector is named {name!r}; there are: {known}", path=config.path)
+            raise ConfigError(
+                f"no connector is named {name!r}; there are: {known}", path=config.path
+            )
         grants[name] = config.connector(name, specs[name].settings)[0]
     return grants

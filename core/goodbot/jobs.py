@@ -15,7 +15,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from goodbot.backend import BackendSpec
 from goodbot.errors import TrainingError
@@ -34,7 +34,12 @@ _KEPT_ENVIRONMENT = (
 def child_environment() -> dict[str, str]:
     """What a child gets of our environment: no tokens, and no way to a hub's network."""
     kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
-    return {**kept, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1"}
+    return {
+        **kept,
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONUNBUFFERED": "1",
+    }
 
 
 async def train(
@@ -56,8 +61,11 @@ async def train(
     drain = asyncio.create_task(_drain(process, stderr), name="trainer log")
     try:
         last = await _converse(process, job, on_event)
-        code = await process.wait()
-        await drain
+        # Its last word is said; a thread or a grandchild of it may still hold it, or its stderr.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_TERMINATE_SECONDS):
+                await process.wait()
+                await drain
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
@@ -66,16 +74,20 @@ async def train(
                 async with asyncio.timeout(_TERMINATE_SECONDS):
                     await process.wait()
             except TimeoutError:
-                process.kill()
-                await process.wait()
+                pass
+            finally:  # also when we are cancelled while we wait
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
         drain.cancel()
+    code = process.returncode
     if last.get("event") == "done" and code == 0:
         return last
     if last.get("event") == "failed":
         raise TrainingError(str(last.get("reason")), kind=str(last.get("kind", "error")))
     for line in stderr:
         logger.warning("trainer: %s", line)
-    if code < 0:
+    if code is not None and code < 0:
         name = signal.Signals(-code).name
         hint = " (out of memory?)" if name == "SIGKILL" else ""
         raise TrainingError(f"the trainer was killed by {name}{hint}", kind="killed")
@@ -87,20 +99,29 @@ async def _converse(
     job: Mapping[str, Any],
     on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
 ) -> Mapping[str, Any]:
-    assert process.stdin is not None and process.stdout is not None  # noqa: S101  opened as pipes
+    assert process.stdin is not None  # noqa: S101  opened as pipes
+    assert process.stdout is not None  # noqa: S101
     with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells more
         process.stdin.write(json.dumps(job).encode() + b"\n")
         await process.stdin.drain()
         process.stdin.close()
     last: Mapping[str, Any] = {}
-    while line := await process.stdout.readline():
-        try:
-            last = json.loads(line)
-        except ValueError as error:
-            raise TrainingError("the trainer wrote something that is not its protocol") from error
-        if last.get("event") in ("progress", "gate"):
+    while event := await _next_event(process.stdout):
+        last = event
+        if last["event"] in ("progress", "gate"):
             await on_event(last)
     return last
+
+
+async def _next_event(stdout: asyncio.StreamReader) -> Mapping[str, Any] | None:
+    try:
+        line = await stdout.readline()
+        event = json.loads(line) if line else None
+    except (ValueError, RecursionError) as error:
+        raise TrainingError("the trainer wrote something that is not its protocol") from error
+    if line and not (isinstance(event, dict) and "event" in event):
+        raise TrainingError("the trainer wrote something that is not its protocol")
+    return cast("Mapping[str, Any] | None", event)
 
 
 async def _drain(process: asyncio.subprocess.Process, into: deque[str]) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import stat
-import tempfile
+import time
 from pathlib import Path
 
 from goodbot.errors import BusyError, StoreError
@@ -23,16 +22,20 @@ class HomeLock:
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock or raise BusyError with the holder's pid."""
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        """Take the lock or raise BusyError with the holder's pid. Raises StoreError too."""
+        try:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be used: {error.strerror}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            text = os.read(fd, 32).decode("ascii", "replace").strip()
+            pid = _holder(fd)
             os.close(fd)
-            pid = int(text) if text.isdecimal() else None
             who = f"process {pid}" if pid else "another process"
-            raise BusyError(f"goodbot is already running here as {who} ({self._path.parent})", pid=pid) from None
+            raise BusyError(
+                f"goodbot is already running here as {who} ({self._path.parent})", pid=pid
+            ) from None
         os.ftruncate(fd, 0)
         os.write(fd, f"{os.getpid()}\n".encode())
         self._fd = fd
@@ -42,6 +45,30 @@ class HomeLock:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+def _holder(fd: int) -> int | None:
+    """The process that wrote its number; None if it cannot be told.
+
+    Between taking the lock and writing, the number is missing or that of a process that has ended.
+    """
+    for _ in range(20):
+        text = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+        pid = int(text) if text.isdecimal() else None
+        if pid is not None and _alive(pid):
+            return pid
+        time.sleep(0.01)
+    return None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def prepare_home(home: Path) -> None:
@@ -60,10 +87,13 @@ def prepare_home(home: Path) -> None:
 
 
 def socket_path(directory: Path, name: str) -> Path:
-    """Where the Unix socket `name` of `directory` lies; a short private place if that is too long."""
+    """Where the Unix socket `name` of `directory` lies; a short private place if it is too long."""
     path = directory / name
     if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
         return path
+    import hashlib  # both are slow to import and seldom needed
+    import tempfile
+
     short = Path(tempfile.gettempdir()) / f"goodbot-{os.geteuid()}"
     short.mkdir(mode=0o700, exist_ok=True)
     info = os.lstat(short)

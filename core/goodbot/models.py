@@ -64,12 +64,14 @@ def check(path: Path) -> None:
         config = json.loads((path / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path} is no model directory: it has no config.json") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}/config.json cannot be read: {error}") from error
     if not isinstance(config, dict) or "model_type" not in config:
         raise ConfigError(f"{path}/config.json is no model's: it names no model_type")
     if not any(path.glob("*.safetensors")):
-        raise ConfigError(f"{path} holds no *.safetensors; goodbot loads no other format of weights")
+        raise ConfigError(
+            f"{path} holds no *.safetensors; goodbot loads no other format of weights"
+        )
 
 
 def _cached(name: str) -> Path:
@@ -83,5 +85,7 @@ def _cached(name: str) -> Path:
         revision = ""
     snapshot = folder / "snapshots" / revision
     if not revision or not re.fullmatch(r"[0-9a-f]{40}", revision) or not snapshot.is_dir():
-        raise ConfigError(f"the model {name} is not on this machine: download it first (`hf download {name}`)")
+        raise ConfigError(
+            f"the model {name} is not on this machine: download it first (`hf download {name}`)"
+        )
     return snapshot

@@ -9,7 +9,7 @@ import inspect
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pluggy
 
@@ -60,7 +60,7 @@ class PluginHost:
         """
         wanted = set(enable)
         found: set[str] = set()
-        for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: p.name):
+        for point in sorted(importlib.metadata.entry_points(group=GROUP), key=_rank):
             dist = point.dist
             owner, version = (dist.name, dist.version) if dist else ("unknown", "")
             if point.name in found:
@@ -74,7 +74,9 @@ class PluginHost:
                 self._register(point.load(), point.name)
             except Exception as error:
                 logger.exception("plugin %s was not loaded", point.name)
-                self._report(point.name, owner, version, "failed", f"{type(error).__name__}: {error}")
+                self._report(
+                    point.name, owner, version, "failed", f"{type(error).__name__}: {error}"
+                )
             else:
                 self._report(point.name, owner, version, "loaded")
         if missing := sorted(wanted - found):
@@ -132,9 +134,12 @@ class PluginHost:
     def _collect(self, hook: str, kind: type[_Spec]) -> dict[str, _Spec]:
         specs: dict[str, _Spec] = {}
         for result in getattr(self._manager.hook, hook)():
-            for spec in result if isinstance(result, (list, tuple)) else (result,):
+            several = isinstance(result, (list, tuple))
+            for spec in cast("Iterable[object]", result) if several else (result,):
                 if not isinstance(spec, kind):
-                    raise ConfigError(f"a plugin's {hook} returned {type(spec).__name__}, not {kind.__name__}")
+                    raise ConfigError(
+                        f"a plugin's {hook} returned {type(spec).__name__}, not {kind.__name__}"
+                    )
                 if spec.name in specs:
                     raise ConfigError(f"two plugins register a {kind.__name__} named {spec.name!r}")
                 specs[spec.name] = spec
@@ -195,9 +200,18 @@ class PluginHost:
             except Exception:
                 logger.exception("plugin %s failed in %s", implementation.plugin_name, hook)
                 return f"the plugin {implementation.plugin_name} failed while it was asked"
+            if inspect.iscoroutine(result):
+                result.close()
+                name = implementation.plugin_name
+                return f"the plugin {name} answers later, and a veto must answer at once"
             if result:
                 return str(result)
         return None
+
+
+def _rank(point: importlib.metadata.EntryPoint) -> tuple[str, bool]:
+    """By name; of two of one name goodbot's own comes first."""
+    return point.name, point.dist is None or point.dist.name != "goodbot"
 
 
 def missing_modules(requires: Iterable[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +12,15 @@ from goodbot.errors import GoodbotError, UsageError
 from goodbot.events import ChannelKind, CommandEvent, Event, Outcome, Receipt
 from goodbot.store import access, inbox
 
+logger = logging.getLogger(__name__)
 
-class Denied(GoodbotError):
+_AUDITED = 200
+"""Characters of a command's words that the audit trail keeps."""
+_INTERRUPTED = "goodbot stopped before this was done: look at `status`."
+_FAILED = "Something went wrong here; the owner can find it in the log."
+
+
+class DeniedError(GoodbotError):
     """This person may not use this command. The text is what they are told, often nothing."""
 
 
@@ -26,18 +34,29 @@ class CommandRunner:
     async def handle(self, event: Event) -> None:
         """Run a command of the inbox, close it there with its receipt, and acknowledge it."""
         assert isinstance(event, CommandEvent)  # noqa: S101  the dispatcher sorts
+        command = find(self._table, event.name)
+        if command is not None and command.grant is Grant.ADMINISTER:
+            # Done at most once: `rollback`, done again after a crash, would go back further.
+            await self._close(event, Outcome.FAILED, _INTERRUPTED)
         try:
             result = await self.execute(event)
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=result.text)
-        except Denied as error:
+        except DeniedError as error:
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=str(error))
         except GoodbotError as error:
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=f"{error}.")
+        except Exception:
+            logger.exception("the command %s failed", event.name[:40])
+            receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=_FAILED)
         await self._services.store.write(lambda db: inbox.close(db, event, receipt))
         await self._services.dispatcher.acknowledge(event, receipt)
 
+    async def _close(self, event: Event, outcome: Outcome, text: str) -> None:
+        receipt = Receipt(event_id=event.event_id, outcome=outcome, text=text)
+        await self._services.store.write(lambda db: inbox.close(db, event, receipt))
+
     async def execute(self, event: CommandEvent) -> Result:
-        """Run one command. Raises Denied, or a GoodbotError with a sentence."""
+        """Run one command. Raises DeniedError, or a GoodbotError with a sentence."""
         command = find(self._table, event.name)
         if command is None:
             await self._require(event, Grant.TALK)
@@ -46,12 +65,12 @@ class CommandRunner:
             await self._require(event, command.grant)
             return await self._run(command, event)
         allowed = self._services.authorization.may(event.user, Grant.ADMINISTER)
-        detail: dict[str, Any] = {"args": event.args, "channel": event.channel.id}
+        detail: dict[str, Any] = {"args": event.args[:_AUDITED], "channel": event.channel.id}
         try:
             if not allowed:
-                raise Denied("")
+                raise DeniedError("")
             result = await self._run(command, event)
-            detail["done"] = result.text[:200]
+            detail["done"] = True  # not what it said: the trail outlives the words of others
         except GoodbotError as error:
             detail["refused"] = str(error) or "not on the allowlist"
             raise
@@ -68,7 +87,7 @@ class CommandRunner:
         return await command.run(call)
 
     async def _require(self, event: CommandEvent, grant: Grant) -> None:
-        """Raise Denied unless the person has the grant here; a talker is told once who teaches."""
+        """Raise DeniedError unless the person has the grant here; a talker is told once who teaches."""
         authorization, store = self._services.authorization, self._services.store
         if authorization.may(event.user, grant):
             return
@@ -76,12 +95,14 @@ class CommandRunner:
         talks = authorization.may_talk(event.user, event.channel, enabled=enabled)
         if talks and grant <= Grant.TALK:
             return
-        if talks and await store.write(lambda db: access.tell_once(db, "rate " + person(event.user))):
-            raise Denied("Only the people its owner has named teach this bot.")
+        if talks and await store.write(
+            lambda db: access.tell_once(db, "rate " + person(event.user))
+        ):
+            raise DeniedError("Only the people its owner has named teach this bot.")
         private = event.channel.kind is ChannelKind.PRIVATE
         if private and await store.write(lambda db: access.tell_once(db, person(event.user))):
-            raise Denied(
+            raise DeniedError(
                 "This bot answers only the people its owner has named. "
                 f"To be named, give the owner your id: {event.user.id}"
             )
-        raise Denied("")
+        raise DeniedError("")

@@ -18,6 +18,8 @@ from goodbot.trainer import Trainer, Verdict
 logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 30.0
+_PATIENCE_SECONDS = 600.0
+"""Where somebody always talks, a run that is due starts after so long all the same."""
 _TRIES = 3
 """After so many failures in a row it waits for a person, or for a fifth of new ratings."""
 
@@ -30,6 +32,10 @@ class Readiness:
     why: str
     available: int
     needed: int
+    enough: int = 1
+    """The least that a run which is due may claim: ties count among `available`, but train nothing."""
+    urgent: bool = False
+    """A tainted adapter answers until this run has replaced it."""
 
 
 class Scheduler:
@@ -49,7 +55,10 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._run: asyncio.Task[Verdict] | None = None
         self._last_talk = float("-inf")
-        self._last_day = ""
+        self._due_since: float | None = None
+        self._stops = 0
+        self._barren = False
+        """The last start found nothing to claim, or could not."""
 
     def wake(self) -> None:
         """Look again soon."""
@@ -69,19 +78,36 @@ class Scheduler:
         try:
             while True:
                 self._wake.clear()
-                quiet_in = self._config.idle_seconds - (self._clock.monotonic() - self._last_talk)
-                if quiet_in <= 0 and not self.training:
+                seconds = _CHECK_SECONDS
+                if not self.training:
                     try:
-                        readiness = await self.readiness()
-                        if readiness.due:
-                            await self.start(readiness.why)
-                        else:
-                            await self._withdraw_tainted()
+                        seconds = min(seconds, await self._look())
                     except GoodbotError as error:
                         logger.error("training could not start: %s", error)
-                await self._sleep(min(_CHECK_SECONDS, quiet_in) if quiet_in > 0 else _CHECK_SECONDS)
+                    except Exception:
+                        logger.exception("training could not start")
+                await self._sleep(seconds)
         finally:
             await self.stop()
+
+    async def _look(self) -> float:
+        """Start what is due; returns in how many seconds to look again at the latest."""
+        stops = self._stops
+        readiness = await self.readiness()
+        if not readiness.due or (readiness.urgent and self._barren):
+            self._due_since, self._barren = None, False
+            await self._withdraw_tainted()
+            return _CHECK_SECONDS
+        now = self._clock.monotonic()
+        self._due_since = now if self._due_since is None else self._due_since
+        quiet_in = self._last_talk + self._config.idle_seconds - now
+        patience = self._due_since + _PATIENCE_SECONDS - now
+        if quiet_in > 0 and patience > 0 and not readiness.urgent:
+            return min(quiet_in, patience)
+        self._due_since = None
+        if stops == self._stops and not self.training:  # neither paused nor started meanwhile
+            await self.start(readiness.why, at_least=readiness.enough)
+        return _CHECK_SECONDS
 
     async def standing(self) -> runs.Standing:
         """What a run could claim now."""
@@ -94,18 +120,23 @@ class Scheduler:
         available = standing.available
 
         def answer(due: bool, why: str) -> Readiness:
-            return Readiness(due=due, why=why, available=available, needed=needed)
+            return Readiness(
+                due=due, why=why, available=available, needed=needed, enough=enough,
+                urgent=bool(retrain),
+            )  # fmt: skip
+
+        retrain = await self._store.read(lambda db: access.switch(db, "retrain"))
+        enough = max(1, needed // 2) if retrain else needed
 
         if await self._store.read(lambda db: access.switch(db, "paused")):
             return answer(False, "training is paused; `resume` lets it go on")
         if await self._store.read(lambda db: access.switch(db, "off")):
             return answer(False, "goodbot is off: the base model answers; `resume` brings it back")
-        retrain = await self._store.read(lambda db: access.switch(db, "retrain"))
-        if available < needed and not (retrain and available >= needed // 2):
+        if available < enough:
             return answer(False, f"{available} of {needed} ratings until the next training")
         if held := await self._held_back():
             return answer(False, held)
-        if self._config.schedule != "auto" and not retrain and (wait := self._not_yet()):
+        if self._config.schedule != "auto" and not retrain and (wait := await self._not_yet()):
             return answer(False, wait)
         if objection := self._plugins.veto_training(available):
             return answer(False, objection)
@@ -114,8 +145,10 @@ class Scheduler:
     async def _withdraw_tainted(self) -> None:
         """A tainted adapter answers only until its replacement is trained, or cannot be."""
         active = await self._registry.active()
-        clean = await self._registry.clean_ancestor(active)
-        if clean != active and await self._registry.activate(clean, expected=active):
+        if await self._registry.clean_ancestor(active) == active:
+            return
+        clean = await self._registry.usable_ancestor(active)
+        if await self._registry.activate(clean, expected=active):
             await self._store.write(lambda db: access.set_switch(db, "retrain", ""))
             logger.warning("v%d was withdrawn, v%d answers: a rating was taken back", active, clean)
 
@@ -134,33 +167,46 @@ class Scheduler:
         wanted = max(1, self._config.min_ratings // 5)
         if fresh >= wanted:
             return ""
-        return f"the last run {last[0].state} ({last[0].reason}); {wanted - fresh} new ratings until another try"
+        return (
+            f"the last run {last[0].state} ({last[0].reason}); "
+            f"{wanted - fresh} new ratings until another try"
+        )
 
-    def _not_yet(self) -> str:
-        """Why the configured schedule does not allow a run now; empty if it does."""
+    async def _not_yet(self) -> str:
+        """Why the configured schedule does not allow a run now; empty if it does.
+
+        One run a day: the first look after the time of day at which no run has begun since.
+        """
         if self._config.schedule == "manual":
             return "training starts on command: `train`"
+        hours, _, minutes = self._config.schedule.partition(":")
         local = datetime.fromtimestamp(self._clock.now())  # noqa: DTZ006  the owner's own clock
-        if local.strftime("%H:%M") < self._config.schedule or self._last_day == f"{local:%Y-%m-%d}":
+        at = local.replace(hour=int(hours), minute=int(minutes), second=0, microsecond=0)
+        last = await self._store.read(lambda db: runs.last_runs(db, self._pool.scope))
+        if local < at or (last and last[0].started_at >= at.timestamp()):
             return f"training starts at {self._config.schedule}"
         return ""
 
-    async def start(self, why: str) -> asyncio.Task[Verdict]:
+    async def start(self, why: str, *, at_least: int = 1) -> asyncio.Task[Verdict]:
         """Start a run now. Raises UsageError when one is under way."""
         if self.training:
             raise UsageError("a training is already under way")
-        self._last_day = f"{datetime.fromtimestamp(self._clock.now()):%Y-%m-%d}"  # noqa: DTZ006
-        self._run = asyncio.create_task(self._trainer.run(why), name="training run")
+        self._run = asyncio.create_task(
+            self._trainer.run(why, at_least=at_least), name="training run"
+        )
         self._run.add_done_callback(self._ended)
         return self._run
 
     def _ended(self, task: asyncio.Task[Verdict]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("no training: %s", error)
+            self._barren = True
+            return  # nothing has changed: to look again at once would be to look for ever
         self.wake()
 
     async def stop(self) -> None:
         """Cancel a run under way; its ratings are released."""
+        self._stops += 1
         if self._run is not None and not self._run.done():
             self._run.cancel()
             await asyncio.gather(self._run, return_exceptions=True)

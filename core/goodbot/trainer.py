@@ -7,6 +7,7 @@ labels that it claimed; whatever else happens meanwhile (an undo, a rollback) wi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
@@ -63,23 +64,29 @@ class Trainer:
         self._pool = pool
         self._staging = staging
         self._gate: Mapping[str, Any] = {}
+        self._unwritten: Verdict | None = None
         self.progress: Mapping[str, Any] | None = None
 
-    async def run(self, why: str) -> Verdict:
-        """Claim all that is available, train on it and decide. Raises nothing but cancellation."""
-        parent = await self._registry.clean_ancestor(await self._registry.active())
-        run, items = await self._claim(parent, why)
+    async def run(self, why: str, *, at_least: int = 1) -> Verdict:
+        """Claim all that is available, `at_least` so many answers, train on it and decide.
+
+        Raises TrainingError or StoreError when there was nothing to claim; after that nothing
+        but cancellation, which ends the run and releases its ratings.
+        """
+        active = await self._registry.active()
+        parent = await self._registry.usable_ancestor(active)
+        run, items = await self._claimed(parent, why, at_least)
         output = self._staging / f"run-{run}"
         self.progress = {"phase": "load", "step": 0, "steps": 0}
         self._gate = {}
         try:
             await self._plugins.on_training_started(run, len(items))
             job = await self._job(run, parent, items, output)
-            verdict = await self._train(run, parent, job, output)
+            verdict = await self._train(run, active, parent, job, output)
         except GoodbotError as error:
             verdict = Verdict(run=run, state="failed", reason=str(error))
         except asyncio.CancelledError:
-            await self._finish(Verdict(run=run, state="superseded", reason="training was stopped"))
+            await self._finish(_stopped(run))
             raise
         except Exception as error:
             logger.exception("run %d", run)
@@ -90,10 +97,27 @@ class Trainer:
         await self._finish(verdict)
         return verdict
 
-    async def _claim(self, parent: int, why: str) -> tuple[int, tuple[runs.Item, ...]]:
+    async def _claimed(
+        self, parent: int, why: str, at_least: int
+    ) -> tuple[int, tuple[runs.Item, ...]]:
+        """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
+        claiming = asyncio.create_task(self._claim(parent, why, at_least), name="claim")
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            with contextlib.suppress(GoodbotError):
+                run, _ = await claiming
+                await self._finish(_stopped(run))
+            raise
+
+    async def _claim(
+        self, parent: int, why: str, at_least: int
+    ) -> tuple[int, tuple[runs.Item, ...]]:
         """Take the ratings and open the run in one transaction."""
 
         async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.Item, ...]]:
+            if self._unwritten is not None:
+                await self._write(db, self._unwritten)
             available = await runs.candidates(db, self._pool)
             items = claims.claim(
                 available,
@@ -101,7 +125,15 @@ class Trainer:
                 held_out_share=self._config.held_out / self._config.min_ratings,
             )
             if not any(item.split == "train" for item in items):
-                raise TrainingError("there is nothing to train on yet: rate some answers first", kind="data")
+                raise TrainingError(
+                    "there is nothing to train on yet: rate some answers first", kind="data"
+                )
+            if len(items) < at_least:
+                raise TrainingError(
+                    f"{len(items)} of {len(available)} rated answers can train, the rest are ties: "
+                    f"{at_least} are needed",
+                    kind="data",
+                )
             run = await runs.start(
                 db, scope=self._pool.scope, parent=parent, why=why, backend=self._backend.name,
                 settings={**self._settings, "reward": self._policy.name, "seed": self._seed},
@@ -109,7 +141,9 @@ class Trainer:
             )  # fmt: skip
             return run, items
 
-        return await self._store.write(operation)
+        claimed = await self._store.write(operation)
+        self._unwritten = None
+        return claimed
 
     async def _job(
         self, run: int, parent: int, items: Sequence[runs.Item], output: Path
@@ -123,7 +157,9 @@ class Trainer:
         for item in items:
             turn = await self._store.read(lambda db, id_=item.turn: turns.get(db, id_))
             if turn is None:
-                raise TrainingError("an answer was deleted before it could be trained on", kind="data")
+                raise TrainingError(
+                    "an answer was deleted before it could be trained on", kind="data"
+                )
             version = turn.version
             if version != BASE and str(version) not in behaviour:
                 try:
@@ -147,15 +183,17 @@ class Trainer:
             "anchors": [row["messages"] for row in rows[:_ANCHORS]],
         }  # fmt: skip
 
-    async def _train(self, run: int, parent: int, job: Mapping[str, Any], output: Path) -> Verdict:
+    async def _train(
+        self, run: int, active: int, parent: int, job: Mapping[str, Any], output: Path
+    ) -> Verdict:
         done = await jobs.train(self._backend, job, lambda event: self._on_event(run, event))
         gate = self._gate
         reason = str(gate.get("reason", "the trainer reported no gate"))
         if not gate.get("passed"):
             return Verdict(run=run, state="refused", reason=reason)
         metrics: dict[str, Any] = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
-        if await self._store.read(lambda db: runs.changed_items(db, run)):
-            return _superseded(run)
+        if objection := await self._store.read(lambda db: runs.objection(db, run)):
+            return Verdict(run=run, state="superseded", reason=objection)
         version = await self._store.read(adapters.next_version)
         if objection := self._plugins.veto_activation(version, metrics):
             return Verdict(run=run, state="refused", reason=objection)
@@ -163,67 +201,81 @@ class Trainer:
             publish,
             output,
             self._registry.root,
-            Manifest(version=version, parent=parent, run=run, model=self._pool.model, files={}, metrics=metrics),
+            Manifest(
+                version=version,
+                parent=parent,
+                run=run,
+                model=self._pool.model,
+                files={},
+                metrics=metrics,
+            ),
         )
         row = adapters.AdapterRow(
             version=version, parent=parent, run=run, directory=directory.name,
             sha256=manifest.files["adapter_model.safetensors"], model=self._pool.model, tainted="",
             baseline=dict(done["baseline"]), metrics=metrics, created_at=self._clock.now(),
         )  # fmt: skip
-        if not await self._commit(run, row):
-            await asyncio.to_thread(shutil.rmtree, directory)
-            return _superseded(run)
-        return await self._activate(run, version, reason)
+        if objection := await self._commit(run, row, directory):
+            return Verdict(run=run, state="superseded", reason=objection)
+        return await self._activate(run, active, version, reason)
 
-    async def _commit(self, run: int, row: adapters.AdapterRow) -> bool:
-        """Record the adapter, if the run is still ours and none of its ratings was taken back."""
+    async def _commit(self, run: int, row: adapters.AdapterRow, directory: Path) -> str:
+        """Record the adapter, unless there is an objection; returns that, and removes the files."""
 
-        async def operation(db: aiosqlite.Connection) -> bool:
-            if await runs.state(db, run) != "running" or await runs.changed_items(db, run):
-                return False
-            await adapters.add(db, row, self._pool.scope)
-            return True
+        async def operation(db: aiosqlite.Connection) -> str:
+            objection = await runs.objection(db, run)
+            if not objection:
+                await adapters.add(db, row, self._pool.scope)
+            return objection
 
-        return await self._store.write(operation)
+        objection = "it could not be recorded"
+        try:
+            objection = await self._store.write(operation)
+        except asyncio.CancelledError:
+            objection = ""  # it may have been recorded; if not, the next start sweeps it away
+            raise
+        finally:
+            if objection:
+                await asyncio.to_thread(shutil.rmtree, directory)
+        return objection
 
-    async def _activate(self, run: int, version: int, reason: str) -> Verdict:
-        """Make it live; the run ends in the transaction that moves the pointer, or not at all."""
+    async def _activate(self, run: int, active: int, version: int, reason: str) -> Verdict:
+        """Make it live; the run ends in the transaction that moves the pointer, or not at all.
+
+        The pointer must still be where it was when the run began: a rollback meanwhile wins.
+        """
         verdict = Verdict(run=run, state="activated", reason=reason, version=version)
 
         async def guard(db: aiosqlite.Connection) -> bool:
-            if await runs.changed_items(db, run):
+            if await runs.objection(db, run):
                 return False
             await access.set_switch(db, "retrain", "")
             return await runs.finish(db, run, "activated", reason, self._gate, self._clock.now())
 
         try:
-            expected = await self._registry.active()
-            live = await self._registry.activate(version, expected=expected, guard=guard)
+            live = await self._registry.activate(version, expected=active, guard=guard)
         except (AdapterError, ServerError) as error:
-            await self._taint(version, f"it never went live: {error}")
-            return Verdict(run=run, state="failed", reason=str(error))
+            return Verdict(run=run, state="failed", reason=f"it did not go live: {error}")
         if not live:
-            await self._taint(version, "a rating was taken back before it went live")
-            return _superseded(run)
+            objection = await self._store.read(lambda db: runs.objection(db, run))
+            reason = objection or "another version was made active while it was trained"
+            return Verdict(run=run, state="superseded", reason=reason)
         return verdict
-
-    async def _taint(self, version: int, reason: str) -> None:
-        await self._store.write(lambda db: adapters.set_tainted(db, version, reason))
 
     async def _finish(self, verdict: Verdict) -> None:
         """Write the verdict, unless the run has one already, and tell the plugins."""
-
-        async def operation(db: aiosqlite.Connection) -> None:
-            await runs.finish(
-                db, verdict.run, verdict.state, verdict.reason, self._gate, self._clock.now()
-            )
-
         try:
-            await self._store.write(operation)
-        except GoodbotError:
+            await self._store.write(lambda db: self._write(db, verdict))
+        except Exception:
             logger.exception("the verdict of run %d was not stored", verdict.run)
+            self._unwritten = verdict  # the next claim does it: no run can start beside this one
         logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason)
         await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
+
+    async def _write(self, db: aiosqlite.Connection, verdict: Verdict) -> None:
+        await runs.finish(
+            db, verdict.run, verdict.state, verdict.reason, self._gate, self._clock.now()
+        )
 
     async def _on_event(self, run: int, event: Mapping[str, Any]) -> None:
         if event["event"] == "gate":
@@ -233,9 +285,5 @@ class Trainer:
             await self._plugins.on_training_progress(run, event)
 
 
-def _superseded(run: int) -> Verdict:
-    return Verdict(
-        run=run,
-        state="superseded",
-        reason="a rating that it trained on was taken back meanwhile; the rest will train again",
-    )
+def _stopped(run: int) -> Verdict:
+    return Verdict(run=run, state="superseded", reason="training was stopped")

@@ -28,9 +28,8 @@ from goodbot.events import (
 )
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, runs
-
-from goodbot.turns import Turn
 from goodbot.store import turns as turn_store
+from goodbot.turns import Turn
 
 EVENTS = 1024
 ROUNDS = 5
@@ -65,7 +64,8 @@ async def _measure() -> dict[int, tuple[float, float]]:
         finally:
             await store.close()
     return {
-        n: (median(r for r, _ in found), median(c for _, c in found)) for n, found in samples.items()
+        n: (median(r for r, _ in found), median(c for _, c in found))
+        for n, found in samples.items()
     }
 
 

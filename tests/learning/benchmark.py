@@ -2,7 +2,8 @@
 
 For each liked style and seed: one round on 40 ratings (10 % wrong), and its control, the same
 ratings dealt out at random. One deal of 40 correlates with the style by chance (its standard
-deviation is 1/√32), so the control of a seed is the mean of several deals. `python -m tests.learning.benchmark --write` renews `results/`.
+deviation is 1/√32), so the control of a seed is the mean of several deals.
+`python -m tests.learning.benchmark --write` renews `results/`.
 """
 
 from __future__ import annotations
@@ -86,10 +87,13 @@ def table(like: str, trials: Sequence[Trial]) -> str:
     rated = [trial for trial in trials if not trial.deal]
     control = [trial for trial in trials if trial.deal]
     deals = [[trial for trial in control if trial.seed == a.seed] for a in rated]
-    net = [a.liked_gain - fmean(b.liked_gain for b in bs) for a, bs in zip(rated, deals, strict=True)]
+    net = [
+        a.liked_gain - fmean(b.liked_gain for b in bs) for a, bs in zip(rated, deals, strict=True)
+    ]
     rows = [
         f"## Liking {like}\n",
-        "| seed | liked before | after | after shuffled, each deal | gain minus shuffled gain | facts before | after | gate (shuffled) |",
+        "| seed | liked before | after | after shuffled, each deal | gain minus shuffled gain "
+        "| facts before | after | gate (shuffled) |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for a, bs, difference in zip(rated, deals, net, strict=True):

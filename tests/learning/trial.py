@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 from goodbot.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
-
 from goodbot_training.round import run_round
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.corpus import split

@@ -46,7 +46,7 @@ def decide(metrics: Metrics, settings: TrainingSettings) -> Verdict:
     """The verdict on `measure`'s figures; a figure that could not be taken vetoes nothing."""
 
     def refuse(sentence: str) -> Verdict:
-        return Verdict(passed=False, reason=f"Refused: {sentence}", metrics=metrics)
+        return Verdict(passed=False, reason=sentence[0].upper() + sentence[1:], metrics=metrics)
 
     m = metrics
     if not m.get("finite", 1.0):

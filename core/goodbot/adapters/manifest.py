@@ -1,7 +1,8 @@
 """Files of one adapter version: checked, hashed, synced and renamed into place; checked again at use.
 
 A directory under its final name is complete: the files and the directory are synced before
-the rename, and the parent directory after it.
+the rename, and the parent directory after it. The name ends in the manifest's hash, the manifest
+holds the files' hashes and the database holds the name: so no byte can change unnoticed.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import json
 import math
 import os
 import re
+import stat
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +29,10 @@ _MAX_HEADER = 1_000_000
 _MAX_TENSORS = 20_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _SIZES = {"F32": 4, "F16": 2, "BF16": 2}
+_HASH = 16
+"""Hexadecimal digits of the manifest's hash in a directory's name."""
+_MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What reading a foreign file as something that it is not can raise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,20 +54,39 @@ def check_weights(path: Path) -> None:
     on its size and tensor count, float dtypes, two-dimensional `lora_A`/`lora_B` tensors, and
     data that cover the file without a gap or an overlap. Raises AdapterError.
     """
+    _require_file(path)
     try:
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
             if length > _MAX_HEADER:
                 raise AdapterError(f"{path.name} has a header of {length} bytes, over the limit")
-            header = json.loads(file.read(length))
+            header = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_once)
             size = os.fstat(file.fileno()).st_size - 8 - length
         if not isinstance(header, dict):
             raise AdapterError(f"{path.name} is not a safetensors file")
         tensors = cast("dict[str, Any]", header)
         tensors.pop("__metadata__", None)
         _check_tensors(path.name, tensors, size)
-    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+    except (*_MALFORMED, struct.error) as error:
         raise AdapterError(f"{path.name} is not a readable safetensors file ({error})") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two readers may disagree on which of two entries of one name counts."""
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("a name occurs twice in its header")
+    return dict(pairs)
+
+
+def _require_file(path: Path) -> None:
+    """A link leads elsewhere, and opening a pipe would wait for ever. Raises AdapterError."""
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        regular = stat.S_ISREG(path.lstat().st_mode)
+    except OSError as error:
+        raise AdapterError(f"{where} is missing ({error.strerror})") from error
+    if not regular:
+        raise AdapterError(f"{where} is no plain file")
 
 
 def _check_tensors(name: str, tensors: Mapping[str, Any], size: int) -> None:
@@ -73,7 +98,9 @@ def _check_tensors(name: str, tensors: Mapping[str, Any], size: int) -> None:
         if ".lora_A." not in key and ".lora_B." not in key:
             raise AdapterError(f"{name} holds a tensor that is no LoRA weight: {key[:80]!r}")
         if len(shape) != 2 or any(type(n) is not int or n < 1 for n in shape):
-            raise AdapterError(f"{name}: {key[:80]!r} has the shape {shape}")
+            raise AdapterError(f"{name}: {key[:80]!r} has no shape of a matrix")
+        if type(start) is not int or type(stop) is not int:
+            raise AdapterError(f"{name}: the data of {key[:80]!r} lie nowhere")
         if start != end or stop - start != _SIZES[entry["dtype"]] * math.prod(shape):
             raise AdapterError(f"{name}: the data of {key[:80]!r} do not fit its shape")
         end = stop
@@ -84,21 +111,25 @@ def _check_tensors(name: str, tensors: Mapping[str, Any], size: int) -> None:
 def publish(staging: Path, root: Path, manifest: Manifest) -> tuple[Path, Manifest]:
     """Move a finished adapter into `root`; returns its directory and its manifest with hashes.
 
-    The name is generated (`v000007-1a2b3c4d`); nothing foreign reaches the path.
+    The name is generated (`v000007-1a2b3c4d5e6f7a8b`); nothing foreign reaches the path.
+    Raises AdapterError for anything but an adapter's two plain files, and OSError.
     """
     names = sorted(entry.name for entry in staging.iterdir())
     if names != sorted((CONFIG, WEIGHTS)):
-        raise AdapterError(f"the trainer left {', '.join(names) or 'nothing'} instead of an adapter")
+        raise AdapterError(
+            f"the trainer left {', '.join(names) or 'nothing'} instead of an adapter"
+        )
     check_weights(staging / WEIGHTS)
+    _require_file(staging / CONFIG)
     files = {name: sha256(staging / name) for name in names}
-    complete = Manifest(**{**asdict(manifest), "files": files})
+    complete = replace(manifest, files=files)
     text = json.dumps(asdict(complete), indent=1, sort_keys=True) + "\n"
     (staging / MANIFEST).write_text(text, encoding="utf-8")
     for entry in staging.iterdir():
         entry.chmod(0o400)
         _sync(entry)
     _sync(staging)
-    final = root / f"v{manifest.version:06d}-{files[WEIGHTS][:8]}"
+    final = root / f"v{manifest.version:06d}-{sha256(staging / MANIFEST)[:_HASH]}"
     staging.rename(final)
     _sync(root)
     return final, complete
@@ -116,14 +147,18 @@ def verify(root: Path, directory: str, expected_sha256: str) -> Path:
     try:
         if path.is_symlink() or path.resolve().parent != root.resolve():
             raise AdapterError(f"{directory} is a link: it was not made by goodbot")
+        _require_file(path / MANIFEST)
+        if sha256(path / MANIFEST)[:_HASH] != directory.rpartition("-")[2]:
+            raise AdapterError(f"the manifest of {directory} is not the one that was written")
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
         files = cast("dict[str, str]", manifest["files"])
         if set(files) != {CONFIG, WEIGHTS}:
             raise AdapterError(f"{directory} has a manifest that names other files")
         for name, digest in files.items():
-            if (path / name).is_symlink() or sha256(path / name) != digest:
+            _require_file(path / name)
+            if sha256(path / name) != digest:
                 raise AdapterError(f"{directory}/{name} is not the file that was trained")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _MALFORMED as error:
         raise AdapterError(f"the adapter {directory} cannot be read ({error})") from error
     if files[WEIGHTS] != expected_sha256:
         raise AdapterError(f"{directory} is not the adapter that the database knows")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import shutil
 from pathlib import Path
@@ -18,6 +19,7 @@ from goodbot.store import Store, access, adapters
 from goodbot.store.writer import Operation
 
 logger = logging.getLogger(__name__)
+
 
 class _NotMovedError(Exception):
     """Rolls the transaction back in which the pointer would have moved."""
@@ -77,31 +79,52 @@ class AdapterRegistry:
             version = rows[version].parent
         return version
 
+    async def usable_ancestor(self, version: int) -> int:
+        """Like `clean_ancestor`, and its files verify; what is found broken is logged."""
+        while (version := await self.clean_ancestor(version)) != BASE:
+            try:
+                await self.path(version)
+                break
+            except AdapterError as error:
+                logger.error("v%d cannot be used: %s", version, error)
+                version = await self._parent(version)
+        return version
+
     async def activate(
         self, version: int, *, expected: int, guard: Operation[bool] | None = None
     ) -> bool:
         """Load, probe, move the pointer from `expected` to `version`, switch over, unload the old.
 
         `guard` runs in the transaction that moves the pointer; False from it leaves everything
-        as it was, and so does a pointer that somebody else has moved: then this returns False.
+        as it was, and so does a pointer that somebody else has moved, or a version that has been
+        tainted meanwhile: then this returns False.
         Raises AdapterError or ServerError; then, too, the old one goes on.
         """
 
         async def move(db: aiosqlite.Connection) -> None:
-            moved = await adapters.move_pointer(db, self.scope, expected, version, self._clock.now())
-            if not moved or (guard is not None and not await guard(db)):
+            moved = await adapters.move_pointer(
+                db, self.scope, expected, version, self._clock.now()
+            )
+            if not moved or await adapters.tainted(db, version):
+                raise _NotMovedError
+            if guard is not None and not await guard(db):
                 raise _NotMovedError
 
         async with self._swap:
-            await self.prepare(version)
             try:
+                await self.prepare(version)
                 await self._store.write(move)
-            except _NotMovedError:
-                return False
+            except Exception as error:
+                await self._drop(version)
+                if isinstance(error, _NotMovedError):
+                    return False
+                raise
             try:
                 await self._switch_over()
-            except ServerError:
-                logger.exception("v%d is active, but the server failed; the reconciler will retry", version)
+            except (AdapterError, ServerError):
+                logger.exception(
+                    "v%d is active, but the server failed; the reconciler will retry", version
+                )
         if version != expected:
             await self._plugins.on_adapter_activated(version, expected)
         return True
@@ -114,9 +137,19 @@ class AdapterRegistry:
         request = GenerateRequest(
             messages=_PROBE, max_tokens=4, temperature=1.0, seed=0, version=version
         )
-        async for piece in self._server.generate(request):
-            if isinstance(piece, Generated) and piece.version != version:
-                raise ServerError(f"the server answered with v{piece.version} when asked for v{version}")
+        answered: int | None = None
+        async with contextlib.aclosing(self._server.generate(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Generated):
+                    answered = piece.version
+        if answered != version:
+            raise ServerError(f"the server answered with v{answered} when asked for v{version}")
+
+    async def _drop(self, version: int) -> None:
+        """What was loaded and did not go live need not stay loaded."""
+        with contextlib.suppress(GoodbotError):
+            if version != BASE and await self._server.served() != version:
+                await self._server.unload(version)
 
     async def refresh(self) -> None:
         """After `off` or `resume`: serve what is wanted now. Nothing to do while no server runs."""
@@ -140,29 +173,36 @@ class AdapterRegistry:
         A pointer whose files do not verify falls back along the lineage to one whose files do.
         """
         async with self._swap:
-            wrong = ""
-            if not self._server.healthy():
-                await self._server.start()
-                wrong = "the model server was down and has been started again"
-            active = target = await self.active()
-            while target != BASE:
-                try:
-                    await self.path(target)
-                    if await self.wanted() == active and await self._server.served() != target:
-                        await self.prepare(target)
-                    break
-                except AdapterError as error:
-                    logger.error("v%d cannot be used: %s", target, error)
-                    wrong = str(error)
-                    target = await self._parent(target)
-            if target != active:
-                await self._store.write(
-                    lambda db: adapters.move_pointer(db, self.scope, active, target, self._clock.now())
-                )
-            if await self._server.served() != await self.wanted():
-                await self._switch_over()
-                wrong = wrong or "the server did not serve the active version"
-            return wrong
+            active, target, wrong = await self._reconcile()
+        if target != active:
+            await self._plugins.on_adapter_activated(target, active)
+        return wrong
+
+    async def _reconcile(self) -> tuple[int, int, str]:
+        """`(the pointer before, the pointer now, what was wrong)`."""
+        wrong = ""
+        if not self._server.healthy():
+            await self._server.start()
+            wrong = "the model server was down and has been started again"
+        active = target = await self.active()
+        while target != BASE:
+            try:
+                await self.path(target)
+                if await self.wanted() == active and await self._server.served() != target:
+                    await self.prepare(target)
+                break
+            except AdapterError as error:
+                logger.error("v%d cannot be used: %s", target, error)
+                wrong = str(error)
+                target = await self.clean_ancestor(await self._parent(target))
+        if target != active:
+            await self._store.write(
+                lambda db: adapters.move_pointer(db, self.scope, active, target, self._clock.now())
+            )
+        if await self._server.served() != await self.wanted():
+            await self._switch_over()
+            wrong = wrong or "the server did not serve the active version"
+        return active, target, wrong
 
     async def _parent(self, version: int) -> int:
         try:
@@ -178,6 +218,13 @@ class AdapterRegistry:
             leftovers.extend(staging.iterdir())
         for entry in leftovers:
             try:
-                await asyncio.to_thread(shutil.rmtree, entry)
+                await asyncio.to_thread(_remove, entry)
             except OSError as error:
-                raise GoodbotError(f"{entry} is in the way and cannot be removed: {error}") from error
+                logger.warning("%s was left behind and cannot be removed: %s", entry, error)
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()

@@ -14,12 +14,17 @@ async def adapters(call: Call) -> Result:
     active = await registry.active()
     rows = await registry.rows()
     lines = [
-        f"{'*' if row.version == active else ' '} v{row.version}  from {f'v{row.parent}' if row.parent else 'base'}"
+        f"{'*' if row.version == active else ' '} v{row.version}"
+        f"  from {f'v{row.parent}' if row.parent else 'base'}"
         f"  {row.sha256[:12]}  {row.tainted}".rstrip()
         for row in rows
     ]
     lines.insert(0, f"{' ' if active else '*'} base  {call.services.model}")
-    data = {"active": active, "adapters": [asdict(row) for row in rows], "directory": str(registry.root)}
+    data = {
+        "active": active,
+        "adapters": [asdict(row) for row in rows],
+        "directory": str(registry.root),
+    }
     return Result(text="\n".join(lines), data=data)
 
 
@@ -33,14 +38,16 @@ async def rollback(call: Call) -> Result:
         target = await registry.clean_ancestor((await registry.row(active)).parent)
     else:
         word = call.args[0].removeprefix("v")
-        if word != "base" and not (word.isascii() and word.isdecimal()):
+        if word != "base" and not (word.isascii() and word.isdecimal() and len(word) < 10):
             raise UsageError("say which: `rollback`, `rollback 3` or `rollback base`")
         target = 0 if word == "base" else int(word)
         if target and (row := await registry.row(target)).tainted:
             raise AdapterError(f"v{target} is not to be used: {row.tainted}")
     await call.services.scheduler.stop()
     if not await registry.activate(target, expected=active):
-        raise AdapterError("another version became active meanwhile: look at `adapters` and try again")
+        raise AdapterError(
+            "another version became active meanwhile: look at `adapters` and try again"
+        )
     name = f"v{target}" if target else "the base model"
     return Result(
         text=f"{name} answers now. The ratings behind what was rolled back stay used.",
@@ -49,6 +56,18 @@ async def rollback(call: Call) -> Result:
 
 
 COMMANDS = (
-    Command(name="adapters", grant=Grant.ADMINISTER, run=adapters, summary="all versions and where they come from"),
-    Command(name="rollback", grant=Grant.ADMINISTER, run=rollback, needs_server=True, summary="back to an earlier version, or to base", usage="[VERSION|base]"),
-)  # fmt: skip
+    Command(
+        name="adapters",
+        grant=Grant.ADMINISTER,
+        run=adapters,
+        summary="all versions and where they come from",
+    ),
+    Command(
+        name="rollback",
+        grant=Grant.ADMINISTER,
+        run=rollback,
+        needs_server=True,
+        summary="back to an earlier version, or to base",
+        usage="[VERSION|base]",
+    ),
+)

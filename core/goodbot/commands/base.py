@@ -90,7 +90,7 @@ def find(table: Sequence[Command], word: str) -> Command | None:
     folded = folded.casefold().strip("/ \U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
     for command in table:
         if folded == command.name or folded in command.aliases:
-            if command.grant is Grant.ADMINISTER and not word.isascii():
+            if command.grant is Grant.ADMINISTER and not (word.isascii() and word.isprintable()):
                 return None
             return command
     return None

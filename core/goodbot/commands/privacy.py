@@ -21,7 +21,9 @@ def notice(days: float) -> str:
 async def enable(call: Call) -> Result:
     s, channel = call.services, call.event.channel
     if channel.kind is not ChannelKind.SHARED:
-        raise UsageError("only a group or a channel is enabled; in a private chat, name the person in the config")
+        raise UsageError(
+            "only a group or a channel is enabled; in a private chat, name the person in the config"
+        )
     fresh = await s.store.write(
         lambda db: access.enable_channel(db, channel, person(call.user), s.clock.now())
     )
@@ -36,7 +38,9 @@ async def disable(call: Call) -> Result:
 
 async def share(call: Call) -> Result:
     if call.args not in (("on",), ("off",)):
-        raise UsageError("say `share on` or `share off`: whether your private chats may train what others talk to")
+        raise UsageError(
+            "say `share on` or `share off`: whether your private chats may train what others talk to"
+        )
     on = call.args == ("on",)
     s = call.services
     await s.store.write(lambda db: access.set_share(db, person(call.user), on, s.clock.now()))
@@ -46,6 +50,14 @@ async def share(call: Call) -> Result:
 
 COMMANDS = (
     Command(name="enable", grant=Grant.ADMINISTER, run=enable, summary="answer in this channel"),
-    Command(name="disable", grant=Grant.ADMINISTER, run=disable, summary="be silent in this channel"),
-    Command(name="share", grant=Grant.TALK, run=share, summary="whether your private chats may train what others talk to", usage="on|off"),
-)  # fmt: skip
+    Command(
+        name="disable", grant=Grant.ADMINISTER, run=disable, summary="be silent in this channel"
+    ),
+    Command(
+        name="share",
+        grant=Grant.TALK,
+        run=share,
+        summary="whether your private chats may train what others talk to",
+        usage="on|off",
+    ),
+)

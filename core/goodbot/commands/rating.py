@@ -9,7 +9,7 @@ import aiosqlite
 from goodbot.authorization import Grant, person
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import UsageError
-from goodbot.events import Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.store import turns
 
 
@@ -43,9 +43,7 @@ async def _rate(call: Call, kind: RatingKind, value: float | None) -> Result:
         call.services.dispatcher.rated()
     quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
-    return Result(
-        text=f"{receipt.text} “{quote}”", data={**asdict(receipt), "response": response}
-    )
+    return Result(text=f"{receipt.text} “{quote}”", data={**asdict(receipt), "response": response})
 
 
 async def _target(db: aiosqlite.Connection, call: Call, *, rated: bool) -> str:
@@ -53,8 +51,10 @@ async def _target(db: aiosqlite.Connection, call: Call, *, rated: bool) -> str:
     channel = call.event.channel
     if call.args:
         turn = await turns.get(db, call.args[0])
-        own = turn is not None and turn.channel == channel
-        if turn is None or not (own or call.services.authorization.may(call.user, Grant.ADMINISTER)):
+        own = turn is not None and _place(turn.channel) == _place(channel)
+        if turn is None or not (
+            own or call.services.authorization.may(call.user, Grant.ADMINISTER)
+        ):
             raise UsageError(f"there is no answer {call.args[0]!r}: see `history`")
         return turn.id
     if call.event.reply_to:
@@ -64,21 +64,40 @@ async def _target(db: aiosqlite.Connection, call: Call, *, rated: bool) -> str:
         return found
     found = await turns.last_in(db, channel, rated_by=person(call.user) if rated else "")
     if found is None:
-        raise UsageError("there is nothing to undo here" if rated else "there is no answer here yet to rate")
+        raise UsageError(
+            "there is nothing to undo here" if rated else "there is no answer here yet to rate"
+        )
     return found
+
+
+def _place(channel: ChannelRef) -> tuple[str, str, str]:
+    """A channel without its thread, which not every platform names with a rating."""
+    return (channel.connector, channel.account, channel.id)
 
 
 COMMANDS = (
     Command(
-        name="good", aliases=("yes", "y", "+1", "+", "👍", "up"), grant=Grant.RATE, run=good,
-        summary="the answer was good (reply to it, or it means the last one)", usage="[ANSWER]",
+        name="good",
+        aliases=("yes", "y", "+1", "+", "👍", "up"),
+        grant=Grant.RATE,
+        run=good,
+        summary="the answer was good (reply to it, or it means the last one)",
+        usage="[ANSWER]",
     ),
     Command(
-        name="bad", aliases=("no", "n", "-1", "-", "👎", "down"), grant=Grant.RATE, run=bad,
-        summary="the answer was bad", usage="[ANSWER]",
+        name="bad",
+        aliases=("no", "n", "-1", "-", "👎", "down"),
+        grant=Grant.RATE,
+        run=bad,
+        summary="the answer was bad",
+        usage="[ANSWER]",
     ),
     Command(
-        name="undo", aliases=("u",), grant=Grant.RATE, run=undo,
-        summary="take your rating back", usage="[ANSWER]",
+        name="undo",
+        aliases=("u",),
+        grant=Grant.RATE,
+        run=undo,
+        summary="take your rating back",
+        usage="[ANSWER]",
     ),
-)  # fmt: skip
+)

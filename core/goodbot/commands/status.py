@@ -46,26 +46,42 @@ def _lines(data: dict[str, Any]) -> list[str]:
         lines.append("the model is not running; it is being started again")
     if data["training"]:
         progress = data["training"]
-        lines.append(f"learning: {progress.get('phase')} {progress.get('step', 0)}/{progress.get('steps', 0)}")
+        lines.append(
+            f"learning: {progress.get('phase')} {progress.get('step', 0)}/{progress.get('steps', 0)}"
+        )
     else:
         lines.append(str(data["next"]))
     if data["tainted"]:
-        lines.append(f"v{data['version']} learnt from a rating that was taken back; it is being replaced")
+        lines.append(
+            f"v{data['version']} learnt from a rating that was taken back; it is being replaced"
+        )
     if data["waiting_for_consent"]:
-        lines.append(f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people")
+        lines.append(
+            f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"
+        )
     if data["last_run"]:
         lines.append(f"last run: {data['last_run']['state']}: {data['last_run']['reason']}")
-    lines.extend(f"{name}: {state}" for name, state in data["connectors"].items() if state != "running")
+    lines.extend(
+        f"{name}: {state}" for name, state in data["connectors"].items() if state != "running"
+    )
     return lines
 
 
 async def history(call: Call) -> Result:
     s = call.services
-    limit = int(call.args[0]) if call.args and call.args[0].isdecimal() else 10
+    limit = int(call.args[0][:9]) if call.args and call.args[0].isdecimal() else 10
     found = await s.store.read(lambda db: turns.history(db, min(limit, 1000)))
     lines: list[str] = []
     for turn in found:
-        mark = " " if turn.value is None else "👍" if turn.value > 0 else "👎" if turn.value < 0 else "="
+        mark = (
+            " "
+            if turn.value is None
+            else "👍"
+            if turn.value > 0
+            else "👎"
+            if turn.value < 0
+            else "="
+        )
         answer = " ".join(turn.response.split())[:_SHOWN]
         lines.append(f"{turn.turn}  {mark}  v{turn.version}  {turn.prompt[:_SHOWN]} → {answer}")
     return Result(
@@ -87,15 +103,32 @@ async def help_(call: Call) -> Result:
 
     level = call.services.authorization.level(call.user)
     shown = [command for command in TABLE if command.grant <= level or command.grant <= Grant.TALK]
-    lines = [f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}" for command in shown]
+    lines = [
+        f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}"
+        for command in shown
+    ]
     if level >= Grant.RATE and call.event.channel.kind is not ChannelKind.ENCRYPTED:
         lines.insert(0, "React 👍 or 👎 to an answer of mine, or type:")
     return Result(text="\n".join(lines))
 
 
 COMMANDS = (
-    Command(name="status", aliases=("stat", "info"), grant=Grant.TALK, run=status, summary="what answers, and how far the next training is"),
-    Command(name="help", aliases=("start", "?", ""), grant=Grant.TALK, run=help_, summary="this list"),
-    Command(name="history", grant=Grant.ADMINISTER, run=history, summary="the last answers and their ratings", usage="[COUNT]"),
+    Command(
+        name="status",
+        aliases=("stat", "info"),
+        grant=Grant.TALK,
+        run=status,
+        summary="what answers, and how far the next training is",
+    ),
+    Command(
+        name="help", aliases=("start", "?", ""), grant=Grant.TALK, run=help_, summary="this list"
+    ),
+    Command(
+        name="history",
+        grant=Grant.ADMINISTER,
+        run=history,
+        summary="the last answers and their ratings",
+        usage="[COUNT]",
+    ),
     Command(name="plugins", grant=Grant.ADMINISTER, run=plugins, summary="what is plugged in"),
-)  # fmt: skip
+)

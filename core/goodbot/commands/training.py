@@ -14,7 +14,9 @@ async def train(call: Call) -> Result:
     s = call.services
     standing = await s.scheduler.standing()
     if standing.available < 2:
-        raise UsageError(f"{standing.available} ratings are not enough to train on: rate some answers first")
+        raise UsageError(
+            f"{standing.available} ratings are not enough to train on: rate some answers first"
+        )
     task = await s.scheduler.start(f"asked for by {person(call.user)}")
     if "wait" not in call.args:
         return Result(
@@ -43,7 +45,9 @@ async def off(call: Call) -> Result:
     await _switch(call, off="1")
     await call.services.scheduler.stop()
     await call.services.registry.refresh()
-    return Result(text="Off: the base model answers and nothing is trained. `resume` brings it all back.")
+    return Result(
+        text="Off: the base model answers and nothing is trained. `resume` brings it all back."
+    )
 
 
 async def resume(call: Call) -> Result:
@@ -51,7 +55,9 @@ async def resume(call: Call) -> Result:
     await call.services.registry.refresh()
     call.services.scheduler.wake()
     active = await call.services.registry.active()
-    return Result(text=f"On: {f'v{active}' if active else 'the base model'} answers, and training goes on.")
+    return Result(
+        text=f"On: {f'v{active}' if active else 'the base model'} answers, and training goes on."
+    )
 
 
 async def _switch(call: Call, **switches: str) -> None:
@@ -63,8 +69,28 @@ async def _switch(call: Call, **switches: str) -> None:
 
 
 COMMANDS = (
-    Command(name="train", grant=Grant.ADMINISTER, run=train, needs_server=True, summary="train now on all ratings that are not used yet", usage="[wait]"),
-    Command(name="pause", grant=Grant.ADMINISTER, run=pause, summary="stop training until `resume`"),
-    Command(name="resume", aliases=("on",), grant=Grant.ADMINISTER, run=resume, summary="undo `pause` and `off`"),
-    Command(name="off", grant=Grant.ADMINISTER, run=off, summary="the base model answers and nothing is trained"),
-)  # fmt: skip
+    Command(
+        name="train",
+        grant=Grant.ADMINISTER,
+        run=train,
+        needs_server=True,
+        summary="train now on all ratings that are not used yet",
+        usage="[wait]",
+    ),
+    Command(
+        name="pause", grant=Grant.ADMINISTER, run=pause, summary="stop training until `resume`"
+    ),
+    Command(
+        name="resume",
+        aliases=("on",),
+        grant=Grant.ADMINISTER,
+        run=resume,
+        summary="undo `pause` and `off`",
+    ),
+    Command(
+        name="off",
+        grant=Grant.ADMINISTER,
+        run=off,
+        summary="the base model answers and nothing is trained",
+    ),
+)

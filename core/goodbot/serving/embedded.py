@@ -13,9 +13,9 @@ import itertools
 import json
 import logging
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from goodbot.backend import BackendSpec
 from goodbot.errors import AdapterError, ServerError
@@ -31,7 +31,9 @@ _START_SECONDS = 600.0
 class EmbeddedServer(Server):
     """A child process that samples with one backend."""
 
-    def __init__(self, backend: BackendSpec, model: Path, *, environ: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, backend: BackendSpec, model: Path, *, environ: dict[str, str] | None = None
+    ) -> None:
         self._backend = backend
         self._model = model
         self._environ = environ
@@ -40,6 +42,7 @@ class EmbeddedServer(Server):
         self._answers: dict[str, asyncio.Queue[dict[str, Any]]] = {}
         self._ids = itertools.count(1)
         self._loaded: set[int] = set()
+        self._active = BASE
 
     async def start(self) -> None:
         await self.stop()
@@ -49,13 +52,13 @@ class EmbeddedServer(Server):
             limit=_LINE_LIMIT, env=self._environ,
         )  # fmt: skip
         self._answers = {}
-        self._loaded = set()
+        self._forget()
         first: dict[str, Any] = {}
         try:
             await self._send({"protocol": 1, "model": str(self._model), "seed": 0})
             async with asyncio.timeout(_START_SECONDS):
                 first = await _next_line(process) or {"reason": "the sampler process ended at once"}
-        except (TimeoutError, OSError) as error:
+        except (TimeoutError, OSError, ValueError) as error:
             first = {"reason": f"the sampler process did not come up ({error})"}
         finally:
             if first.get("event") != "ready":
@@ -69,19 +72,17 @@ class EmbeddedServer(Server):
         if process is not None and process.returncode is None:
             assert process.stdin is not None  # noqa: S101  opened as a pipe
             process.stdin.close()
-            try:
-                async with asyncio.timeout(_STOP_SECONDS):
-                    await process.wait()
-            except TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+            await _ended(process)
         if self._reader is not None:
             await asyncio.gather(self._reader, return_exceptions=True)
             self._reader = None
 
     def healthy(self) -> bool:
-        return self._process is not None and self._process.returncode is None and self._reader is not None
+        return (
+            self._process is not None
+            and self._process.returncode is None
+            and self._reader is not None
+        )
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[str | Generated, None]:
         async with self._request(
@@ -116,6 +117,7 @@ class EmbeddedServer(Server):
 
     async def activate(self, version: int) -> None:
         await self._call("activate", version=version)
+        self._active = version
 
     async def unload(self, version: int) -> None:
         if version in self._loaded:
@@ -123,7 +125,15 @@ class EmbeddedServer(Server):
             self._loaded.discard(version)
 
     async def served(self) -> int:
-        return int((await self._call("served"))["version"])
+        version = int((await self._call("served")).get("version", BASE))
+        if version != self._active:  # it has lost its adapters: load them anew when asked
+            self._forget()
+            self._active = version
+        return version
+
+    def _forget(self) -> None:
+        self._loaded = set()
+        self._active = BASE
 
     async def _call(self, op: str, **fields: Any) -> dict[str, Any]:
         async with self._request(op, **fields) as (_, answers):
@@ -134,7 +144,7 @@ class EmbeddedServer(Server):
     @contextlib.asynccontextmanager
     async def _request(
         self, op: str, **fields: Any
-    ) -> AsyncIterator[tuple[str, asyncio.Queue[dict[str, Any]]]]:
+    ) -> AsyncGenerator[tuple[str, asyncio.Queue[dict[str, Any]]], None]:
         if not self.healthy():
             raise ServerError("the model is not running")
         id_ = str(next(self._ids))
@@ -167,17 +177,36 @@ class EmbeddedServer(Server):
             logger.error("the sampler process wrote something that is not its protocol")
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-        code = await process.wait()
+        code = await _ended(process)  # whoever closes the conversation has nothing to do any more
         for queue in self._answers.values():
             queue.put_nowait(
                 {"event": "error", "reason": f"the sampler process ended (exit code {code})"}
             )
 
 
+async def _ended(process: asyncio.subprocess.Process) -> int:
+    """The exit code of a child that is to end by itself; one that does not is killed.
+
+    Not killed at once: `kill` polls the child first, which takes its exit code from asyncio.
+    """
+    try:
+        async with asyncio.timeout(_STOP_SECONDS):
+            return await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        return await process.wait()
+
+
 async def _next_line(process: asyncio.subprocess.Process) -> dict[str, Any] | None:
     assert process.stdout is not None  # noqa: S101  opened as a pipe
     line = await process.stdout.readline()
-    return json.loads(line) if line else None
+    if not line:
+        return None
+    answer = json.loads(line)
+    if not isinstance(answer, dict) or "event" not in answer:
+        raise ValueError("that is no answer")
+    return cast("dict[str, Any]", answer)
 
 
 def _raise_if_error(answer: dict[str, Any]) -> None:

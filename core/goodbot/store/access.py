@@ -9,6 +9,7 @@ import aiosqlite
 
 from goodbot.events import ChannelRef
 from goodbot.store import codec
+from goodbot.store.query import fetch, first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,31 +24,34 @@ class AuditEntry:
     hash: str
 
 
-async def enable_channel(db: aiosqlite.Connection, channel: ChannelRef, by: str, now: float) -> bool:
+async def enable_channel(
+    db: aiosqlite.Connection, channel: ChannelRef, by: str, now: float
+) -> bool:
     """Switch a channel on; False if it was on already."""
-    async with db.execute(
+    rows = await db.execute(
         "INSERT OR IGNORE INTO channels VALUES (?, ?, ?, ?, ?)",
         (channel.connector, channel.account, channel.id, by, now),
-    ) as rows:
-        return rows.rowcount > 0
+    )
+    return rows.rowcount > 0
 
 
 async def disable_channel(db: aiosqlite.Connection, channel: ChannelRef) -> bool:
     """Switch a channel off; False if it was not on."""
-    async with db.execute(
+    rows = await db.execute(
         "DELETE FROM channels WHERE (connector, account, channel) = (?, ?, ?)",
         (channel.connector, channel.account, channel.id),
-    ) as rows:
-        return rows.rowcount > 0
+    )
+    return rows.rowcount > 0
 
 
 async def channel_enabled(db: aiosqlite.Connection, channel: ChannelRef) -> bool:
     """Whether an owner has switched this channel on."""
-    async with db.execute(
+    rows = await fetch(
+        db,
         "SELECT 1 FROM channels WHERE (connector, account, channel) = (?, ?, ?)",
         (channel.connector, channel.account, channel.id),
-    ) as rows:
-        return await rows.fetchone() is not None
+    )
+    return first(rows) is not None
 
 
 async def set_share(db: aiosqlite.Connection, person: str, on: bool, now: float) -> None:
@@ -60,14 +64,13 @@ async def set_share(db: aiosqlite.Connection, person: str, on: bool, now: float)
 
 async def tell_once(db: aiosqlite.Connection, person: str) -> bool:
     """True the first time that it is asked about a person."""
-    async with db.execute("INSERT OR IGNORE INTO told VALUES (?)", (person,)) as rows:
-        return rows.rowcount > 0
+    rows = await db.execute("INSERT OR IGNORE INTO told VALUES (?)", (person,))
+    return rows.rowcount > 0
 
 
 async def switch(db: aiosqlite.Connection, name: str) -> str:
     """A switch that outlives restarts; empty when it is not set."""
-    async with db.execute("SELECT value FROM switches WHERE name = ?", (name,)) as rows:
-        row = await rows.fetchone()
+    row = first(await fetch(db, "SELECT value FROM switches WHERE name = ?", (name,)))
     return row[0] if row else ""
 
 
@@ -79,10 +82,11 @@ async def set_switch(db: aiosqlite.Connection, name: str, value: str) -> None:
         await db.execute("DELETE FROM switches WHERE name = ?", (name,))
 
 
-async def record(db: aiosqlite.Connection, actor: str, action: str, detail: object, now: float) -> None:
+async def record(
+    db: aiosqlite.Connection, actor: str, action: str, detail: object, now: float
+) -> None:
     """Append to the audit trail; the hash covers this row and the hash before it."""
-    async with db.execute("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1") as rows:
-        row = await rows.fetchone()
+    row = first(await fetch(db, "SELECT hash FROM audit ORDER BY seq DESC LIMIT 1"))
     text = codec.dump_json(detail)
     digest = _chain(row[0] if row else "", now, actor, action, text)
     await db.execute(
@@ -93,11 +97,10 @@ async def record(db: aiosqlite.Connection, actor: str, action: str, detail: obje
 
 async def audit(db: aiosqlite.Connection) -> tuple[list[AuditEntry], bool]:
     """The whole trail, oldest first, and whether its chain of hashes is unbroken."""
-    async with db.execute("SELECT seq, at, actor, action, detail, hash FROM audit ORDER BY seq") as rows:
-        entries = [
-            AuditEntry(seq=r[0], at=r[1], actor=r[2], action=r[3], detail=r[4], hash=r[5])
-            async for r in rows
-        ]
+    rows = await fetch(db, "SELECT seq, at, actor, action, detail, hash FROM audit ORDER BY seq")
+    entries = [
+        AuditEntry(seq=r[0], at=r[1], actor=r[2], action=r[3], detail=r[4], hash=r[5]) for r in rows
+    ]
     previous, whole = "", True
     for entry in entries:
         whole &= entry.hash == _chain(previous, entry.at, entry.actor, entry.action, entry.detail)

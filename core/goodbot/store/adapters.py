@@ -9,6 +9,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.store import access, codec, ledger
+from goodbot.store.query import fetch, first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,10 +30,10 @@ class AdapterRow:
 
 async def next_version(db: aiosqlite.Connection) -> int:
     """A number that no adapter has had; the file names carry it before the row does."""
-    async with db.execute(
-        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'adapters'), 0) + 1"
-    ) as rows:
-        (version,) = await rows.fetchone() or (1,)
+    rows = await fetch(
+        db, "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'adapters'), 0) + 1"
+    )
+    (version,) = first(rows) or (1,)
     return version
 
 
@@ -48,69 +49,74 @@ async def add(db: aiosqlite.Connection, row: AdapterRow, scope: str) -> None:
 
 async def pointer(db: aiosqlite.Connection, scope: str) -> int:
     """The active version; 0 is the base model."""
-    async with db.execute("SELECT version FROM pointers WHERE scope = ?", (scope,)) as rows:
-        row = await rows.fetchone()
+    row = first(await fetch(db, "SELECT version FROM pointers WHERE scope = ?", (scope,)))
     return row[0] if row else 0
+
+
+async def tainted(db: aiosqlite.Connection, version: int) -> str:
+    """Why a version must not be used; empty if it may be, or is the base model."""
+    row = first(await fetch(db, "SELECT tainted FROM adapters WHERE version = ?", (version,)))
+    return row[0] if row else ""
 
 
 async def move_pointer(
     db: aiosqlite.Connection, scope: str, expected: int, version: int, now: float
 ) -> bool:
     """Compare and set the active version; False when somebody else has moved it."""
-    async with db.execute(
+    rows = await db.execute(
         "UPDATE pointers SET version = ?, updated_at = ? WHERE scope = ? AND version = ?",
         (version, now, scope, expected),
-    ) as rows:
-        return rows.rowcount == 1
+    )
+    return rows.rowcount == 1
 
 
 async def all_of(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
     """All versions, oldest first."""
-    async with db.execute(
+    rows = await fetch(
+        db,
         "SELECT version, parent, run, directory, sha256, model, tainted, baseline, metrics, created_at"
         " FROM adapters WHERE scope = ? ORDER BY version",
         (scope,),
-    ) as rows:
-        return [
-            AdapterRow(
-                version=r[0], parent=r[1], run=r[2], directory=r[3], sha256=r[4], model=r[5],
-                tainted=r[6], baseline=json.loads(r[7]), metrics=json.loads(r[8]), created_at=r[9],
-            )
-            async for r in rows
-        ]  # fmt: skip
+    )
+    return [
+        AdapterRow(
+            version=r[0], parent=r[1], run=r[2], directory=r[3], sha256=r[4], model=r[5],
+            tainted=r[6], baseline=json.loads(r[7]), metrics=json.loads(r[8]), created_at=r[9],
+        )
+        for r in rows
+    ]  # fmt: skip
 
 
 async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) -> list[int]:
-    """A turn's labels have changed: mark every adapter that was trained on the old ones.
+    """A turn's labels have changed: mark every adapter trained on one that is gone or different.
 
     Their runs are `released`, so that the other ratings can train again, and the switch
     `retrain` asks the scheduler for it. Returns the versions that are tainted by this.
     """
-    async with db.execute(
+    rows = await fetch(
+        db,
         "SELECT r.id, i.labels FROM run_items i JOIN runs r ON r.id = i.run"
         " WHERE i.turn = ? AND i.split = 'train' AND r.state = 'activated'",
         (turn,),
-    ) as rows:
-        trained = [(row[0], json.loads(row[1])) async for row in rows]
+    )
+    trained = [(row[0], json.loads(row[1])) for row in rows]
     now = await ledger.labels(db, turn)
-    stale = {run for run, before in trained if before != now}
+    stale = {run for run, before in trained if ledger.took_back(before, now)}
     if not stale:
         return []
-    tainted: list[int] = []
+    marked: list[int] = []
     for adapter in await all_of(db, scope):  # parents come before their children
         if adapter.tainted:
             continue
-        if adapter.run in stale or adapter.parent in tainted:
-            tainted.append(adapter.version)
+        if adapter.run in stale or adapter.parent in marked:
+            marked.append(adapter.version)
             await db.execute(
                 "UPDATE adapters SET tainted = ? WHERE version = ?", (reason, adapter.version)
             )
-            await db.execute("UPDATE runs SET state = 'released' WHERE id = ?", (adapter.run,))
-    if tainted and await pointer(db, scope) in tainted:
+            await db.execute(
+                "UPDATE runs SET state = 'released' WHERE id = ? AND state IN ('running', 'activated')",
+                (adapter.run,),
+            )
+    if marked and await pointer(db, scope) in marked:
         await access.set_switch(db, "retrain", reason)
-    return tainted
-
-
-async def set_tainted(db: aiosqlite.Connection, version: int, reason: str) -> None:
-    """Mark one version as not to be used."""
-    await db.execute("UPDATE adapters SET tainted = ? WHERE version = ?", (reason, version))
+    return marked

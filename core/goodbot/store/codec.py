@@ -30,7 +30,9 @@ def dump_json(value: Any) -> str:
 
 def dump_receipt(receipt: Receipt) -> str:
     """A receipt as JSON, without its event id and without `duplicate`."""
-    return dump_json({"e": receipt.event_id, "o": receipt.outcome, "x": receipt.text, "t": receipt.turn})
+    return dump_json(
+        {"e": receipt.event_id, "o": receipt.outcome, "x": receipt.text, "t": receipt.turn}
+    )
 
 
 def load_receipt(text: str) -> Receipt:

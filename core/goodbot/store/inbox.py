@@ -6,18 +6,24 @@ import aiosqlite
 
 from goodbot.events import Event, Receipt
 from goodbot.store import codec
+from goodbot.store.query import fetch, first
 
 
 async def receipt(db: aiosqlite.Connection, event: Event) -> Receipt | None:
     """The receipt that this message or command got when it first came."""
-    async with db.execute(
-        "SELECT receipt FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)", _key(event)
-    ) as rows:
-        row = await rows.fetchone()
+    row = first(
+        await fetch(
+            db,
+            "SELECT receipt FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)",
+            _key(event),
+        )
+    )
     return codec.load_receipt(row[0]) if row else None
 
 
-async def insert(db: aiosqlite.Connection, event: Event, answer: Receipt, now: float, *, open_: bool) -> None:
+async def insert(
+    db: aiosqlite.Connection, event: Event, answer: Receipt, now: float, *, open_: bool
+) -> None:
     """Remember an event; with `open_` its payload too, until `close` says that it is done."""
     await db.execute(
         "INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?)",
@@ -36,16 +42,21 @@ async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None =
 
 async def unfinished(db: aiosqlite.Connection) -> list[tuple[Event, float]]:
     """`(event, received at)` of all that was accepted but not done when the process ended."""
-    async with db.execute(
-        "SELECT payload, received_at FROM inbox WHERE payload <> '' ORDER BY received_at, event_id"
-    ) as rows:
-        return [(codec.load_event(payload), at) async for payload, at in rows]
+    rows = await fetch(
+        db,
+        "SELECT payload, received_at FROM inbox WHERE payload <> '' ORDER BY received_at, event_id",
+    )
+    return [(codec.load_event(payload), at) for payload, at in rows]
+
+
+async def expire(db: aiosqlite.Connection, before: float) -> None:
+    """Forget what is done and older than any platform's redelivery; receipts quote answers."""
+    await db.execute("DELETE FROM inbox WHERE payload = '' AND received_at < ?", (before,))
 
 
 async def cursor(db: aiosqlite.Connection, connector: str) -> str | None:
     """The connector's last committed cursor."""
-    async with db.execute("SELECT cursor FROM cursors WHERE connector = ?", (connector,)) as rows:
-        row = await rows.fetchone()
+    row = first(await fetch(db, "SELECT cursor FROM cursors WHERE connector = ?", (connector,)))
     return row[0] if row else None
 
 
@@ -56,16 +67,21 @@ async def set_cursor(db: aiosqlite.Connection, connector: str, value: str) -> No
 
 async def get_value(db: aiosqlite.Connection, connector: str, key: str) -> str | None:
     """A connector's own small value."""
-    async with db.execute(
-        "SELECT value FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key)
-    ) as rows:
-        row = await rows.fetchone()
+    row = first(
+        await fetch(
+            db,
+            "SELECT value FROM connector_values WHERE (connector, key) = (?, ?)",
+            (connector, key),
+        )
+    )
     return row[0] if row else None
 
 
 async def set_value(db: aiosqlite.Connection, connector: str, key: str, value: str) -> None:
     """Keep a connector's own small value."""
-    await db.execute("INSERT OR REPLACE INTO connector_values VALUES (?, ?, ?)", (connector, key, value))
+    await db.execute(
+        "INSERT OR REPLACE INTO connector_values VALUES (?, ?, ?)", (connector, key, value)
+    )
 
 
 def _key(event: Event) -> tuple[str, str, str]:

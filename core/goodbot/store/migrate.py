@@ -7,6 +7,7 @@ from importlib.resources import files
 import aiosqlite
 
 from goodbot.errors import NewerDataError, StoreError
+from goodbot.store.query import fetch, first
 
 APPLICATION_ID = 0x60_0D_B0_07
 """In the file's header, so that another program's database is never taken for ours."""
@@ -23,19 +24,24 @@ def migrations() -> list[tuple[int, str]]:
     return found
 
 
-async def migrate(db: aiosqlite.Connection) -> None:
-    """Bring the database to this version. Raises NewerDataError if it is from a later one."""
-    steps = migrations()
+async def check(db: aiosqlite.Connection) -> None:
+    """Refuse what is not ours to open; reads only. Raises StoreError or NewerDataError."""
+    known = len(migrations())
     application = await _pragma(db, "application_id")
     version = await _pragma(db, "user_version")
     if application not in (0, APPLICATION_ID) or (application == 0 and await _has_tables(db)):
         raise StoreError("the file is not a goodbot database: choose another state directory")
-    if version > len(steps):
+    if version > known:
         raise NewerDataError(
-            f"the data is from a newer goodbot (schema {version}, this one knows {len(steps)}): "
+            f"the data is from a newer goodbot (schema {version}, this one knows {known}): "
             "install that version again"
         )
-    for number, sql in steps[version:]:
+
+
+async def migrate(db: aiosqlite.Connection) -> None:
+    """Bring a database that `check` has passed to this version."""
+    version = await _pragma(db, "user_version")
+    for number, sql in migrations()[version:]:
         # executescript commits by itself, so the transaction is part of the script.
         await db.executescript(
             f"BEGIN IMMEDIATE;\n{sql}\nPRAGMA application_id = {APPLICATION_ID};\n"
@@ -44,11 +50,10 @@ async def migrate(db: aiosqlite.Connection) -> None:
 
 
 async def _pragma(db: aiosqlite.Connection, name: str) -> int:
-    async with db.execute(f"PRAGMA {name}") as rows:
-        row = await rows.fetchone()
+    row = first(await fetch(db, f"PRAGMA {name}"))
     return int(row[0]) if row else 0
 
 
 async def _has_tables(db: aiosqlite.Connection) -> bool:
-    async with db.execute("SELECT 1 FROM sqlite_schema LIMIT 1") as rows:
-        return await rows.fetchone() is not None
+    rows = await fetch(db, "SELECT 1 FROM sqlite_schema LIMIT 1")
+    return first(rows) is not None

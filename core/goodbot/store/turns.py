@@ -10,6 +10,7 @@ import aiosqlite
 from goodbot.connector import OpenTurn
 from goodbot.events import ChannelKind, ChannelRef, MessageRef, UserRef
 from goodbot.store import codec
+from goodbot.store.query import fetch, first
 from goodbot.turns import Turn
 
 _COLUMNS = (
@@ -72,18 +73,18 @@ def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
 
 async def get(db: aiosqlite.Connection, turn: str) -> Turn | None:
     """One turn by its id."""
-    async with db.execute(f"SELECT {_COLUMNS} FROM turns WHERE id = ?", (turn,)) as rows:  # noqa: S608
-        row = await rows.fetchone()
+    row = first(await fetch(db, f"SELECT {_COLUMNS} FROM turns WHERE id = ?", (turn,)))  # noqa: S608
     return from_row(row) if row else None
 
 
 async def by_message(db: aiosqlite.Connection, channel: ChannelRef, message: str) -> str | None:
     """The turn that a message of ours carries."""
-    async with db.execute(
+    rows = await fetch(
+        db,
         "SELECT turn FROM messages WHERE (connector, account, channel, message) = (?, ?, ?, ?)",
         (channel.connector, channel.account, channel.id, message),
-    ) as rows:
-        row = await rows.fetchone()
+    )
+    row = first(rows)
     return row[0] if row else None
 
 
@@ -103,62 +104,70 @@ async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str =
             " ORDER BY seq DESC LIMIT 1",
             place,
         )
-    async with db.execute(query, values) as rows:
-        row = await rows.fetchone()
+    row = first(await fetch(db, query, values))
     return row[0] if row else None
 
 
-async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[tuple[str, str]]:
+async def conversation(
+    db: aiosqlite.Connection, channel: ChannelRef, limit: int
+) -> list[tuple[str, str]]:
     """The last `limit` exchanges of a place, oldest first: `(question, answer)`."""
-    async with db.execute(
+    rows = await fetch(
+        db,
         "SELECT json_extract(messages, '$[#-1].content'), response FROM turns"
         " WHERE (connector, account, channel, thread) = (?, ?, ?, ?) AND response <> ''"
         " ORDER BY seq DESC LIMIT ?",
         (channel.connector, channel.account, channel.id, channel.thread, limit),
-    ) as rows:
-        found = [(row[0], row[1]) async for row in rows]
+    )
+    found = [(row[0], row[1]) for row in rows]
     return found[::-1]
 
 
 async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> list[RatedTurn]:
     """The newest turns with the mean of their labels, newest first."""
-    async with db.execute(
+    rows = await fetch(
+        db,
         "SELECT id, json_extract(messages, '$[#-1].content'), response, version, avg(value), created_at"
         " FROM turns LEFT JOIN labels ON labels.turn = id WHERE ? IN ('', connector)"
         " GROUP BY id ORDER BY seq DESC LIMIT ?",
         (connector, limit),
-    ) as rows:
-        return [
-            RatedTurn(
-                turn=row[0], prompt=row[1], response=row[2], version=row[3], value=row[4],
-                created_at=row[5],
-            )
-            async for row in rows
-        ]  # fmt: skip
+    )
+    return [
+        RatedTurn(
+            turn=row[0], prompt=row[1], response=row[2], version=row[3], value=row[4],
+            created_at=row[5],
+        )
+        for row in rows
+    ]  # fmt: skip
 
 
 async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> list[OpenTurn]:
     """The answers on one connector that were sent after `since`, with their messages."""
     found: dict[str, list[MessageRef]] = {}
-    async with db.execute(
+    rows = await fetch(
+        db,
         "SELECT t.id, t.account, t.channel, t.channel_kind, t.thread, m.message FROM turns t"
         " JOIN messages m ON m.turn = t.id WHERE t.connector = ? AND t.created_at > ? ORDER BY t.seq",
         (connector, since),
-    ) as rows:
-        async for turn, account, channel, kind, thread, message in rows:
-            place = ChannelRef(
-                connector=connector, account=account, id=channel, kind=ChannelKind(kind), thread=thread
-            )
-            found.setdefault(turn, []).append(MessageRef(channel=place, id=message))
+    )
+    for turn, account, channel, kind, thread, message in rows:
+        place = ChannelRef(
+            connector=connector,
+            account=account,
+            id=channel,
+            kind=ChannelKind(kind),
+            thread=thread,
+        )
+        found.setdefault(turn, []).append(MessageRef(channel=place, id=message))
     return [OpenTurn(turn=turn, messages=tuple(refs)) for turn, refs in found.items()]
 
 
 async def expire(db: aiosqlite.Connection, before: float) -> int:
     """Delete unrated turns older than `before`; returns how many."""
-    async with db.execute(
+    rows = await db.execute(
         "DELETE FROM turns WHERE created_at < ?"
         " AND NOT EXISTS (SELECT 1 FROM events WHERE events.turn = turns.id)"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (before,),
-    ) as rows:
-        return rows.rowcount
+    )
+    return rows.rowcount

@@ -8,6 +8,7 @@ next one gathers, so a lone writer waits for nobody and a crowd shares an fsync.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -43,6 +44,8 @@ class Writer:
             raise StoreError("the store is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         await self._queue.put((operation, future))
+        if self._task.done():  # it waited for a place in the queue until all was over
+            raise StoreError("the store is closed")
         return await future
 
     async def close(self) -> None:
@@ -67,6 +70,9 @@ class Writer:
                 entry = self._queue.get_nowait()
             if batch:
                 await self._commit(batch)
+        while not self._queue.empty():
+            if (entry := self._queue.get_nowait()) is not None:
+                _resolve(entry[1], None, StoreError("the store is closed"))
 
     async def _commit(self, batch: list[tuple[Operation[Any], asyncio.Future[Any]]]) -> None:
         results: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
@@ -84,9 +90,11 @@ class Writer:
                 await self._db.execute("RELEASE operation")
             await self._db.commit()
         except Exception as error:
-            if self._db.in_transaction:
-                await self._db.rollback()
             failure = explain(error)
+            if self._db.in_transaction:
+                # Should even that fail, then so will each BEGIN: nothing is acknowledged wrongly.
+                with contextlib.suppress(sqlite3.Error):
+                    await self._db.rollback()
             for _, future in batch:
                 _resolve(future, None, failure)
         else:
@@ -109,7 +117,9 @@ def explain(error: Exception) -> Exception:
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
-        full = StoreFullError("the disk is full: nothing was stored; free some space and it goes on")
+        full = StoreFullError(
+            "the disk is full: nothing was stored; free some space and it goes on"
+        )
         full.__cause__ = error
         return full
     reasons = {

@@ -4,6 +4,9 @@ Same machine and seed, same bytes of weights and tokenizer. Takes some four CPU-
 thread and needs the ``torch`` extra; nothing else in goodbot depends on this script.
 """
 
+# pyright: standard
+# (the framework ships no complete types)
+
 from __future__ import annotations
 
 import argparse

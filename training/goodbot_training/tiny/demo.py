@@ -87,9 +87,7 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
         serving=ServingConfig(
             temperature=TEMPERATURE, max_tokens=48, history=0, seed=arguments.seed
         ),
-        training=TrainingConfig(
-            backend=arguments.backend, min_ratings=RATINGS, idle_seconds=0.0
-        ),
+        training=TrainingConfig(backend=arguments.backend, min_ratings=RATINGS, idle_seconds=0.0),
     )
     plugins = open_plugins(config)
     watcher = _Watcher(screen)

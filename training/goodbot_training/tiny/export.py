@@ -1,5 +1,8 @@
 """Writes the model's directory as transformers, mlx-lm and GGUF converters expect it."""
 
+# pyright: standard
+# (the framework ships no complete types)
+
 from __future__ import annotations
 
 import json

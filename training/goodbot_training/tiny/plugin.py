@@ -7,6 +7,7 @@ from typing import Any
 
 from goodbot import hookimpl
 from goodbot.models import ModelSpec
+
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.styles import STYLES
 
@@ -27,6 +28,8 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
         "--like", choices=STYLES, default="friendly", help="the style that the owner likes"
     )
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same answers")
-    parser.add_argument("--backend", default="auto", help="mlx or torch; auto takes what is installed")
+    parser.add_argument(
+        "--backend", default="auto", help="mlx or torch; auto takes what is installed"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run="goodbot_training.tiny.demo:main")

@@ -1,5 +1,8 @@
 """Batched sampling from the model, for the evaluation at the end of the script."""
 
+# pyright: standard
+# (the framework ships no complete types)
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,8 @@
 """The tokenizer: byte-level BPE with Qwen2's pre-tokenizer, trained on the corpus."""
 
+# pyright: standard
+# (the framework ships no complete types)
+
 from __future__ import annotations
 
 import os

@@ -1,5 +1,8 @@
 """Pretraining from nothing: Muon for the matrices, AdamW for the rest, loss on answers only."""
 
+# pyright: standard
+# (the framework ships no complete types)
+
 from __future__ import annotations
 
 import time

@@ -24,6 +24,7 @@ CREATE TABLE inbox (
   PRIMARY KEY (connector, account, event_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX inbox_open ON inbox (received_at) WHERE payload <> '';
+CREATE INDEX inbox_done ON inbox (received_at) WHERE payload = '';
 
 -- What a connector asked us to keep. The cursor is committed together with its events.
 CREATE TABLE cursors (
@@ -45,9 +46,15 @@ CREATE TABLE turns (
   temperature REAL NOT NULL, model TEXT NOT NULL, version INTEGER NOT NULL,
   scope TEXT NOT NULL, kind TEXT NOT NULL, origin TEXT NOT NULL,
   trainable INTEGER NOT NULL,
-  created_at REAL NOT NULL
+  created_at REAL NOT NULL,
+  -- Derived, kept by the triggers below, so that what may be claimed is counted without a scan:
+  rated INTEGER NOT NULL DEFAULT 0, -- it has a label
+  spent INTEGER                     -- the run that trains or has trained on it
 ) STRICT;
+CREATE INDEX turns_claimable ON turns (scope, model) WHERE rated = 1 AND spent IS NULL;
+CREATE INDEX turns_spent ON turns (spent) WHERE spent IS NOT NULL;
 CREATE INDEX turns_by_place ON turns (connector, account, channel, thread, seq);
+CREATE INDEX turns_by_age ON turns (created_at);
 
 -- The platform messages that carry a turn's answer.
 CREATE TABLE messages (
@@ -125,3 +132,26 @@ CREATE TABLE audit (
   at REAL NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, detail TEXT NOT NULL,
   hash TEXT NOT NULL
 ) STRICT;
+
+-- Everybody who has ever been answered; kept by a trigger.
+CREATE TABLE talkers (
+  scope TEXT NOT NULL, person TEXT NOT NULL, PRIMARY KEY (scope, person)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER turn_answered AFTER INSERT ON turns BEGIN
+  INSERT OR IGNORE INTO talkers VALUES (NEW.scope, NEW.connector || ':' || NEW.talker);
+END;
+CREATE TRIGGER label_added AFTER INSERT ON labels BEGIN
+  UPDATE turns SET rated = 1 WHERE id = NEW.turn AND rated = 0;
+END;
+CREATE TRIGGER label_removed AFTER DELETE ON labels BEGIN
+  UPDATE turns SET rated = EXISTS (SELECT 1 FROM labels WHERE turn = OLD.turn) WHERE id = OLD.turn;
+END;
+CREATE TRIGGER turn_claimed AFTER INSERT ON run_items WHEN NEW.split = 'train' BEGIN
+  UPDATE turns SET spent = NEW.run WHERE id = NEW.turn;
+END;
+-- A run that reached a verdict has used its turns up; any other end gives them back.
+CREATE TRIGGER run_let_go AFTER UPDATE OF state ON runs
+WHEN NEW.state IN ('failed', 'superseded', 'released') BEGIN
+  UPDATE turns SET spent = NULL WHERE spent = NEW.id;
+END;

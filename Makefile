@@ -1,0 +1,62 @@
+# Two commands on a bare machine (Python >= 3.11 with pip and venv, git, make): `make demo`, `make test`.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench clean install install-test install-all
+
+help:
+	@echo "make demo     watch the tiny model learn from 40 ratings, in a minute"
+	@echo "make test     run the tests"
+	@echo "make check    run the linters and the type checker"
+	@echo "make bench    run the benchmarks and print their tables"
+	@echo "make clean    remove what the others made"
+
+$(VENV)/ready:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "goodbot needs Python 3.11 or newer: make PYTHON=python3.12 …")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# mlx where a wheel of it exists (Apple silicon; Linux with glibc >= 2.35), else torch.
+$(VENV)/installed: $(VENV)/ready pyproject.toml constraints.txt
+	@echo "installing goodbot and a training backend (about 60 MB with mlx, 250 MB and more with torch) ..."
+	@$(PIP) --editable '.[mlx]' 2>/dev/null || $(PIP) --editable '.[torch]'
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	@echo "installing what the tests need ..."
+	@$(PIP) --editable '.[telegram,dev]'
+	@touch $@
+
+$(VENV)/installed-all: $(VENV)/installed-test
+	@echo "installing every backend ..."
+	@$(PIP) --editable '.[mlx,torch,telegram,dev]'
+	@touch $@
+
+install: $(VENV)/installed
+install-test: $(VENV)/installed-test
+install-all: $(VENV)/installed-all
+
+demo: $(VENV)/installed
+	@$(BIN)/goodbot demo $(ARGS)
+
+test: $(VENV)/installed-test
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/installed-all
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+format: $(VENV)/installed-test
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/installed-test
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist tests/node/node_modules

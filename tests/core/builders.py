@@ -1,0 +1,266 @@
+"""What the tests of the core share: events, a whole goodbot on a fake model, the invariants."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goodbot import BackendSpec, hookimpl, loopback
+from goodbot.adapters import verify
+from goodbot.app import App
+from goodbot.clock import Clock
+from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
+from goodbot.loopback import Answer
+from goodbot.plugins import PluginHost
+from goodbot.store import Store, adapters, ledger, runs
+from goodbot.testing import Pilot
+from goodbot_training import rewards
+
+from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, rate, retract, turn
+
+# -- a fake model
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeSettings:
+    """The fake backend's settings."""
+
+    note: str = ""
+
+
+SPEC = BackendSpec(
+    name="fake", factory="tests.core.fake_worker:Fake", requires=(), extra="",
+    settings=FakeSettings, priority=100, worker="tests.core.fake_worker",
+)  # fmt: skip
+
+
+class FakePlugin:
+    """Registers the fake backend."""
+
+    @hookimpl
+    def register_backend(self) -> BackendSpec:
+        return SPEC
+
+
+class Fake:
+    """A model directory for `fake_worker`, and the switches of its behaviour."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "config.json").write_text('{"model_type": "fake"}')
+        (path / "model.safetensors").write_bytes(b"")
+        self._modes: dict[str, Any] = {}
+
+    def set(self, **modes: Any) -> None:
+        """`train=` and `generate=` a mode, `refused=` versions that will not load."""
+        self._modes.update(modes)
+        partial = self.path / "fake.json.new"
+        partial.write_text(json.dumps(self._modes))
+        partial.rename(self.path / "fake.json")
+
+    def go(self) -> None:
+        """Let a `slow` training finish."""
+        (self.path / "go").touch()
+
+    def forget(self) -> None:
+        """Let the server lose its adapters at its next request."""
+        (self.path / "forget").touch()
+
+
+class Bot(Pilot):
+    """A Pilot on a fake model, with a few more things to do and to ask."""
+
+    def __init__(self, app: App, fake: Fake) -> None:
+        super().__init__(app)
+        self.fake = fake
+        self.answers: list[Answer] = []
+
+    @property
+    def store(self) -> Store:
+        return self.app.store
+
+    async def rated(self, count: int, **fields: Any) -> list[Answer]:
+        """Ask `count` questions and rate the answers, good and bad in turn."""
+        made: list[Answer] = []
+        for number in range(count):
+            answer = await self.say(f"question {len(self.answers)}", **fields)
+            await self.react(answer, "👍" if number % 2 == 0 else "👎")
+            self.answers.append(answer)
+            made.append(answer)
+        return made
+
+    async def labels(self, answer: Answer) -> dict[str, float]:
+        return await self.store.read(lambda db: ledger.labels(db, answer.turn))
+
+    async def last_run(self) -> runs.Run:
+        return (await self.store.read(lambda db: runs.last_runs(db, "default")))[0]
+
+    async def trained(self, version: int) -> dict[str, float]:
+        """Turn → reward, as the files of this version and of its ancestors say."""
+        found: dict[str, float] = {}
+        while version:
+            found |= await self.trained_by(version)
+            version = (await self.app.registry.row(version)).parent
+        return found
+
+    async def trained_by(self, version: int) -> dict[str, float]:
+        """Turn → reward of this version's own run."""
+        directory = await self.app.registry.path(version)
+        return json.loads((directory / "adapter_config.json").read_text())["trained"]
+
+    async def start_training(self) -> None:
+        """Start a `slow` run and wait until its child has claimed and works."""
+        self.fake.set(train="slow")
+        await self.command("train")
+        await until(lambda: (self.app.trainer.progress or {}).get("steps") == 2)
+        self._slow = (await self.last_run()).id
+
+    async def finish_training(self) -> runs.Run:
+        """Let the `slow` run finish and wait for its end; what it sets off trains at once."""
+        self.fake.set(train="ok")
+        self.fake.go()
+
+        async def ended() -> bool:
+            return (await self.run(self._slow)).state != "running"
+
+        await until(ended)
+        return await self.run(self._slow)
+
+    def is_slow(self, id_: int) -> bool:
+        """Whether this run waits for `finish_training`."""
+        return id_ == self._slow
+
+    async def run(self, id_: int) -> runs.Run:
+        found = await self.store.read(lambda db: runs.last_runs(db, "default", 1000))
+        return next(run for run in found if run.id == id_)
+
+    async def settle(self) -> None:
+        """Wait until nothing trains and no tainted version waits for its replacement."""
+
+        async def at_rest() -> bool:
+            waiting = await rows(self.store, "SELECT 1 FROM switches WHERE name = 'retrain'")
+            return not waiting and not self.app.scheduler.training
+
+        await until(at_rest)
+
+
+def plugins(*extra: object) -> PluginHost:
+    """A plugin host with the fake backend, the platform in memory and the rewards."""
+    host = PluginHost()
+    host.register(FakePlugin(), "fake")
+    host.register(loopback, "loopback")
+    host.register(rewards, "rewards")
+    for number, plugin in enumerate(extra):
+        host.register(plugin, f"extra-{number}")
+    return host
+
+
+def config(home: Path, fake: Fake, **training: Any) -> Config:
+    """8 ratings a run, 2 of them held out, on command."""
+    given = {"schedule": "manual", "min_ratings": 8, "held_out": 2, "idle_seconds": 0.0}
+    return Config(
+        home=home,
+        model=ModelConfig(path=str(fake.path)),
+        serving=ServingConfig(history=0),
+        training=TrainingConfig(**{**given, **training}),
+    )
+
+
+@contextlib.asynccontextmanager
+async def open_bot(
+    home: Path, *, clock: Clock | None = None, extra: tuple[object, ...] = (),
+    grants: Grants = GRANTS, serve: bool = True, **training: Any,
+) -> AsyncGenerator[Bot]:  # fmt: skip
+    """A whole goodbot in `home/bot` on the fake model in `home/fake`."""
+    fake = Fake(home / "fake")
+    async with App.open(
+        config(home / "bot", fake, **training), plugins(*extra),
+        clock=clock, grants={"loopback": grants}, serve=serve,
+    ) as app:  # fmt: skip
+        yield Bot(app, fake)
+
+
+async def until(done: Callable[[], Any], seconds: float = 10.0) -> None:
+    """Wait for something that happens by itself."""
+    end = time.monotonic() + seconds
+    while not (await found if inspect.isawaitable(found := done()) else found):
+        assert time.monotonic() < end, "it never happened"
+        await asyncio.sleep(0.005)
+
+
+# -- the invariants of reliability.md
+
+
+async def rows(store: Store, sql: str, values: Any = ()) -> list[Any]:
+    async def operation(db: Any) -> list[Any]:
+        async with db.execute(sql, values) as found:
+            return [tuple(row) async for row in found]
+
+    return await store.read(operation)
+
+
+async def check(bot: Bot) -> None:
+    """I3, I4, I5, I8, I9, I12 and rule 3, once it has come to rest."""
+    await bot.settle()
+    await check_store(bot.store)
+    registry = bot.app.registry
+    versions = {row.version: row for row in await registry.rows()}
+    for row in versions.values():  # I3: what is not tainted has learnt nothing that was taken back
+        if not row.tainted:
+            for id_, claimed in await _claimed(bot.store, row.version, versions):
+                now = await bot.store.read(lambda db, i=id_: ledger.labels(db, i))
+                assert claimed.items() <= now.items(), f"v{row.version} has learnt {id_}"
+    active = await registry.active()
+    if active:  # I4
+        row = versions[active]
+        verify(registry.root, row.directory, row.sha256)
+        assert not row.tainted
+    on_disk = {entry.name for entry in registry.root.iterdir()}
+    assert on_disk == {row.directory for row in versions.values()}  # I12
+    assert await bot.app.server.served() == await registry.wanted()  # I5
+
+
+async def _claimed(
+    store: Store, version: int, versions: Mapping[int, adapters.AdapterRow]
+) -> list[tuple[str, dict[str, float]]]:
+    """`(turn, labels then)` of all that a version and its ancestors were trained on."""
+    found: list[tuple[str, dict[str, float]]] = []
+    while version:
+        items = await rows(
+            store,
+            "SELECT turn, labels FROM run_items WHERE run = ? AND split = 'train'",
+            (versions[version].run,),
+        )
+        found += [(id_, json.loads(labels)) for id_, labels in items]
+        version = versions[version].parent
+    return found
+
+
+async def check_store(store: Store) -> None:
+    """I8, I9 and rule 3: what is derived is what the ledger says."""
+    assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
+    assert await rows(store, "PRAGMA foreign_key_check") == []
+    assert await rows(store, "SELECT id FROM runs WHERE state = 'running'") == []
+    used = await rows(
+        store,
+        "SELECT i.turn FROM run_items i JOIN runs r ON r.id = i.run WHERE i.split = 'train'"
+        " AND r.state IN ('activated', 'refused') GROUP BY i.turn HAVING count(*) > 1",
+    )
+    assert used == []
+    before = await rows(store, "SELECT * FROM labels ORDER BY turn, rater")
+    await store.write(ledger.rebuild)
+    assert await rows(store, "SELECT * FROM labels ORDER BY turn, rater") == before
+
+
+__all__ = [
+    "CHANNEL", "GRANTS", "OWNER", "SPEC", "Bot", "Fake", "FakePlugin", "add_turn", "check",
+    "check_store", "config", "open_bot", "plugins", "rate", "retract", "rows", "turn", "until",
+]  # fmt: skip

@@ -1,0 +1,64 @@
+"""Events and turns for tests; light, since processes that tests kill import it again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goodbot.config import Grants
+from goodbot.events import (
+    ChannelKind,
+    ChannelRef,
+    MessageRef,
+    OrderKey,
+    RatingEvent,
+    RatingKind,
+    UserRef,
+)
+from goodbot.store import Store, ledger, turns
+from goodbot.turns import Turn
+
+GRANTS = Grants(owners=("owner",), raters=("rater",), talkers=("talker",))
+CHANNEL = ChannelRef(connector="loopback", account="loopback", id="owner", kind=ChannelKind.PRIVATE)
+OWNER = UserRef(connector="loopback", account="loopback", id="owner")
+
+
+# -- events and turns
+
+
+def turn(id_: str, **fields: Any) -> Turn:
+    """A turn in the owner's private chat; its one message has the id `m-ID`."""
+    given: dict[str, Any] = {
+        "channel": CHANNEL, "talker": OWNER, "messages": [{"role": "user", "content": "Hello?"}],
+        "response": "Hello!", "version": 0, "model": "fake", "temperature": 1.0, "created_at": 1e9,
+    }  # fmt: skip
+    return Turn(id=id_, **{**given, **fields})
+
+
+async def add_turn(store: Store, id_: str, **fields: Any) -> Turn:
+    """Store a turn together with its message `m-ID`."""
+    made = turn(id_, **fields)
+
+    async def operation(db: Any) -> None:
+        await turns.insert(db, made, trainable=True)
+        await ledger.attach(db, id_, [MessageRef(channel=made.channel, id=f"m-{id_}")])
+
+    await store.write(operation)
+    return made
+
+
+def rate(
+    event_id: str, at: int, value: float | None, turn: str = "t", **fields: Any
+) -> RatingEvent:
+    """A rating of the message `m-TURN`, by default by a reaction of the owner's."""
+    source = "reaction:+" if (value or 0) > 0 else "reaction:-"
+    given: dict[str, Any] = {
+        "user": OWNER, "channel": CHANNEL, "kind": RatingKind.RATE, "message_id": f"m-{turn}",
+        "source": source, "value": value,
+    }  # fmt: skip
+    return RatingEvent(event_id=event_id, order=OrderKey(at), **{**given, **fields})
+
+
+def retract(event_id: str, at: int, turn: str = "t", **fields: Any) -> RatingEvent:
+    """Takes back: with `source` what that said, with `retracts` one event, else all of it."""
+    given = {"message_id": f"m-{turn}", "kind": RatingKind.RETRACT, "source": ""}
+    return rate(event_id, at, None, **{**given, **fields})

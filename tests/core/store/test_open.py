@@ -1,0 +1,139 @@
+"""Opening: the settings that durability hangs on, and what is not ours to open."""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from goodbot import store as module
+from goodbot.errors import NewerDataError, StoreError
+from goodbot.store import Store
+from goodbot.store.migrate import APPLICATION_ID, migrations
+
+from tests.core.builders import rows
+
+
+async def pragma(store: Store, name: str) -> object:
+    async with store._writing.execute(f"PRAGMA {name}") as found:
+        row = await found.fetchone()
+    return row[0] if row else None
+
+
+@pytest.fixture(autouse=True)
+def no_threads_left() -> object:
+    """A connection that was not closed would keep the process alive for ever."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=1)
+        assert not thread.is_alive(), thread
+
+
+async def test_the_settings_are_what_they_must_be(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    store = await Store.open(path)
+    try:
+        assert await pragma(store, "journal_mode") == "wal"
+        assert await pragma(store, "synchronous") == 2
+        assert await pragma(store, "foreign_keys") == 1
+        assert await rows(store, "PRAGMA query_only") == [(1,)]
+        assert path.stat().st_mode & 0o777 == 0o600
+    finally:
+        await store.close()
+    assert not path.with_name("goodbot.db-wal").exists()  # the writer's close checkpoints
+
+
+class Stubborn:
+    """A connection that says what the file system made of the settings."""
+
+    def __init__(self, **says: object) -> None:
+        self.says = {**module._PRAGMAS, **says}
+
+    async def execute_fetchall(self, sql: str, parameters: object = ()) -> list[tuple[object]]:
+        value = self.says[sql.removeprefix("PRAGMA ").partition(" ")[0]]
+        return [] if value is None else [(value,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("synchronous", 1), ("synchronous", 0), ("journal_mode", "delete"), ("foreign_keys", 0),
+     ("trusted_schema", None)],
+)  # fmt: skip
+async def test_a_setting_that_does_not_hold_is_refused(name: str, said: object) -> None:
+    with pytest.raises(StoreError, match=name):
+        await module._set_pragmas(Stubborn(**{name: said}))  # type: ignore[arg-type]
+    await module._set_pragmas(Stubborn())  # type: ignore[arg-type]
+
+
+async def test_a_database_in_memory_is_refused() -> None:
+    with pytest.raises(StoreError, match="journal_mode"):
+        await Store.open(Path(":memory:"))
+
+
+async def test_data_of_a_newer_goodbot_are_refused_and_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {len(migrations()) + 1}")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(NewerDataError) as error:
+        await Store.open(path)
+    assert error.value.exit_code == 78
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("application_id", [0, 0x0F055112])
+async def test_the_database_of_another_program_is_refused_and_untouched(
+    tmp_path: Path, application_id: int
+) -> None:
+    path = tmp_path / "goodbot.db"
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA application_id = {application_id}")
+        db.execute("CREATE TABLE theirs (x)")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="not a goodbot database"):
+        await Store.open(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database" * 100, b"SQLite format 3\0" + b"\xff" * 4080]
+)
+async def test_what_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "goodbot.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreError):
+        await Store.open(path)
+
+
+async def test_a_directory_in_its_place_and_a_missing_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        await Store.open(tmp_path)
+    with pytest.raises(StoreError):
+        await Store.open(tmp_path / "none" / "goodbot.db")
+
+
+async def test_a_migration_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "goodbot.db"
+    await (await Store.open(path)).close()
+    steps = migrations()
+    broken = (len(steps) + 1, "CREATE TABLE half (x);\nCREATE TABLE half (x);")
+    # The package's attribute `migrate` is the function; the module is meant.
+    migrate = importlib.import_module("goodbot.store.migrate")
+    monkeypatch.setattr(migrate, "migrations", lambda: [*steps, broken])
+    with pytest.raises(StoreError):
+        await Store.open(path)
+    monkeypatch.undo()
+    store = await Store.open(path)
+    try:
+        assert await rows(store, "SELECT 1 FROM sqlite_schema WHERE name = 'half'") == []
+        assert await pragma(store, "user_version") == len(steps)
+    finally:
+        await store.close()

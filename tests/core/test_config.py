@@ -1,0 +1,144 @@
+"""Bad configuration: the file, the line, and what was probably meant."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from goodbot import config
+from goodbot.errors import ConfigError
+from hypothesis import given
+from hypothesis import strategies as st
+
+GOOD = """\
+[model]
+path = "models/x"
+
+[serving]
+temperature = 1        # a whole number will do
+
+[training]
+schedule = "03:30"
+min_ratings = 20
+held_out = 4
+
+[training.settings]
+rank = 4
+
+[connectors.telegram]
+owners = [42, "007"]
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    rank: int = 8
+    path: str | None = None
+
+
+def parse(text: str) -> config.Config:
+    return config.parse(text, home=Path("/home"), path=Path("/home/config.toml"))
+
+
+def test_a_whole_file() -> None:
+    parsed = parse(GOOD)
+    assert parsed.serving.temperature == 1.0
+    assert parsed.training_settings(Settings) == Settings(rank=4)
+    grants, settings = parsed.connector("telegram", Settings)
+    assert grants.owners == ("42", "007")
+    assert settings == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("[model]\npth = 'x'", 2, "unknown key 'pth'; did you mean 'path'?"),
+        ("[serving]\n\n\ntemprature = 1.0", 4, "did you mean 'temperature'?"),
+        ("[sreving]\n", 1, "did you mean 'serving'?"),
+        ("zzz = 1", 1, "there are: connectors, model"),
+        ("[model]\npath = 3", 2, "path must be a text in quotes, not 3"),
+        ("[serving]\nmax_tokens = '5'", 2, "max_tokens must be a whole number"),
+        ("[serving]\nmax_tokens = true", 2, "max_tokens must be a whole number, not True"),
+        ("[serving]\nmax_tokens = 0", 2, "at least 1"),
+        ("[serving]\ntemperature = 0", 2, "temperature must be above 0"),
+        ("[serving]\ntemperature = nan", 2, "temperature must be above 0"),
+        ("[serving]\ntemperature = inf", 2, "temperature must be above 0"),
+        ("[training]\nheld_out = 40", 2, "between 1 and min_ratings - 1"),
+        ("[training]\nheld_out = 0", 2, "between 1 and"),
+        ("[training]\nidle_seconds = -1", 2, "idle_seconds"),
+        ("[training]\nschedule = '24:00'", 2, "auto"),
+        ("[training]\nschedule = 'nightly'", 2, "auto"),
+        ("[training]\nschedule = '3:3:0'", 2, "auto"),
+        ("[training]\nschedule = ''", 2, "auto"),
+        ("[privacy]\nunrated_days = 0", 2, "unrated_days"),
+        ("[privacy]\nunrated_days = -7.0", 2, "unrated_days"),
+        ("model = 'x'", 1, "must be a section: [model]"),
+        ("connectors = 1", 1, "[connectors.NAME]"),
+        ("[connectors]\ntelegram = 1", 2, "[connectors.telegram]"),
+        ("[plugins]\nenable = 'x'", 2, "enable must be a list in [ ]"),
+        ("[plugins]\nenable = [['x']]", 2, "must be a text in quotes"),
+    ],
+)
+def test_what_is_wrong_and_where(text: str, line: int, says: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse(text)
+    assert says in str(error.value)
+    assert error.value.line == line
+    assert str(error.value).startswith(f"/home/config.toml:{line}: ")
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("[connectors.telegram]\nowner = [1]", "did you mean 'owners'?"),
+     ("[connectors.telegram]\nowners = '42'", "owners must be a list"),
+     ("[connectors.telegram]\nowners = [4.5]", "text in quotes"),
+     ("[connectors.telegram]\nowners = [true]", "text in quotes")],
+)  # fmt: skip
+def test_a_connectors_section_is_as_strict(text: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=r"config\.toml:2") as error:
+        parse(text).connector("telegram", Settings)
+    assert says in str(error.value)
+
+
+def test_the_backends_settings_are_as_strict() -> None:
+    with pytest.raises(ConfigError, match=r":2: .*did you mean 'rank'"):
+        parse("[training.settings]\nrnk = 1").training_settings(Settings)
+
+
+@pytest.mark.parametrize("cut", range(0, len(GOOD), 3))
+def test_cut_off_anywhere_it_is_good_or_a_config_error(cut: int) -> None:
+    with contextlib.suppress(ConfigError):
+        parse(GOOD[:cut])
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_good_or_a_config_error(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        parse(text)
+
+
+def test_files_that_are_not_there_or_not_text(tmp_path: Path) -> None:
+    assert config.load(tmp_path) == config.Config(home=tmp_path)
+    with pytest.raises(ConfigError, match="no such file"):
+        config.load(tmp_path, tmp_path / "mine.toml")
+    (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        config.load(tmp_path)
+    (tmp_path / "config.toml").unlink()
+    (tmp_path / "config.toml").mkdir()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        config.load(tmp_path)
+
+
+def test_a_nest_of_lists_is_a_config_error() -> None:
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        parse("a = " + "[" * 10**5)
+
+
+def test_nobody_has_a_grant_by_default() -> None:
+    grants, _ = config.Config(home=Path("/home")).connector("telegram", Settings)
+    assert grants == config.Grants()
+    assert grants.owners == grants.raters == grants.talkers == ()

@@ -1,0 +1,205 @@
+"""Rule 3: a label depends on the set of events alone, through the fold and through the store."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from goodbot.events import OrderKey, RatingEvent, RatingKind
+from goodbot.ratings import Label, LedgerEvent, fold
+from goodbot.store import Store, ledger
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.core.builders import add_turn, rate, retract, rows
+
+R = RatingKind
+
+
+def event(id_: str, at: int, kind: RatingKind = R.RATE, **fields: object) -> LedgerEvent:
+    return LedgerEvent(event_id=id_, order=OrderKey(at), kind=kind, **fields)  # type: ignore[arg-type]
+
+
+UP = event("up", 1, source="reaction:👍", value=1.0)
+DOWN = event("down", 2, source="reaction:👎", value=-1.0)
+UP_GONE = event("up-gone", 3, R.RETRACT, source="reaction:👍")
+DOWN_GONE = event("down-gone", 3, R.RETRACT, source="reaction:👎")
+UNDO = event("undo", 4, R.RETRACT)
+
+
+def value(*events: LedgerEvent) -> float | None:
+    label = fold(events)
+    return label.value if label else None
+
+
+def test_nothing_is_no_label() -> None:
+    assert fold([]) is None
+    assert value(event("c", 1, R.COMMENT), event("o", 1, R.OUTCOME, value=1.0)) is None
+
+
+def test_the_latest_rating_counts_and_taking_it_away_shows_the_one_before() -> None:
+    assert value(UP) == 1.0
+    assert value(UP, DOWN) == -1.0
+    assert value(UP, DOWN, DOWN_GONE) == 1.0
+    assert value(UP, DOWN, UP_GONE) == -1.0
+    assert value(UP, DOWN, UP_GONE, DOWN_GONE) is None
+
+
+def test_a_removed_reaction_shows_an_older_button_again() -> None:
+    button = event("b", 0, source="button", value=-1.0)
+    assert value(button, UP) == 1.0
+    assert value(button, UP, UP_GONE) == -1.0
+
+
+def test_one_source_holds_one_rating() -> None:
+    """A second press of a button replaces the first: taking the second back leaves nothing."""
+    first = event("1", 1, source="button", value=1.0)
+    second = event("2", 2, source="button", value=-1.0)
+    assert value(first, second) == -1.0
+    assert value(first, second, event("3", 3, R.RETRACT, retracts="2")) is None
+    assert value(first, second, event("3", 3, R.RETRACT, retracts="1")) == -1.0
+
+
+def test_good_bad_undo_is_nothing_and_then_good_again() -> None:
+    good = event("1", 1, source="command", value=1.0)
+    bad = event("2", 2, source="command", value=-1.0)
+    assert value(good, bad, UNDO) is None
+    assert value(good, bad, UNDO, event("5", 5, source="command", value=1.0)) == 1.0
+
+
+def test_an_undo_sweeps_only_what_came_before_it() -> None:
+    late = event("late", 9, source="reaction:👍", value=1.0)
+    assert value(late, UNDO) == 1.0
+    assert value(late, event("x", 3, R.RETRACT, source="reaction:👍")) == 1.0
+    assert value(late, event("x", 3, R.RETRACT, retracts="late")) is None
+
+
+def test_at_one_moment_the_platforms_sequence_decides() -> None:
+    a = LedgerEvent(event_id="z", order=OrderKey(1, "0001"), kind=R.RATE, source="s", value=1.0)
+    b = LedgerEvent(event_id="a", order=OrderKey(1, "0002"), kind=R.RATE, source="s", value=-1.0)
+    assert fold([a, b]) == fold([b, a]) == Label(value=-1.0, event_id="a")
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[LedgerEvent]:
+    """Up to nine events of one rater, with equal times and all three kinds of undo."""
+    found: list[LedgerEvent] = []
+    for number in range(draw(st.integers(1, 9))):
+        at = draw(st.integers(0, 4))
+        source = draw(st.sampled_from(["reaction:👍", "reaction:👎", "button", "command"]))
+        what = draw(st.sampled_from(["rate", "rate", "source", "event", "all"]))
+        id_ = f"e{number}"
+        if what == "rate":
+            value = -1.0 if source.endswith("👎") else draw(st.sampled_from([1.0, -1.0]))
+            found.append(event(id_, at, source=source, value=value))
+        elif what == "source":
+            found.append(event(id_, at, R.RETRACT, source=source))
+        elif what == "event":
+            target = f"e{draw(st.integers(0, 8))}"
+            found.append(event(id_, at, R.RETRACT, retracts=target))
+        else:
+            found.append(event(id_, at, R.RETRACT))
+    return found
+
+
+@given(histories(), st.randoms(use_true_random=False))
+def test_neither_order_nor_repetition_matters(
+    history: list[LedgerEvent], chance: random.Random
+) -> None:
+    expected = fold(history)
+    shuffled = history + chance.choices(history, k=len(history))
+    chance.shuffle(shuffled)
+    assert fold(shuffled) == expected
+
+
+@given(histories())
+def test_what_counts_is_alive(history: list[LedgerEvent]) -> None:
+    """Said again in other words than the fold's own, for every winner."""
+    label = fold(history)
+    if label is None:
+        return
+    winner = next(e for e in history if e.event_id == label.event_id)
+    assert winner.kind is R.RATE
+    assert not any(e.retracts == winner.event_id for e in history)
+    for e in history:
+        if e.kind is R.RETRACT and not e.retracts and e.source in ("", winner.source):
+            assert (e.order, e.event_id) < (winner.order, winner.event_id)
+
+
+# -- through the store
+
+
+def stored(e: LedgerEvent, turn: str) -> RatingEvent:
+    """As a connector tells it. A retraction of one event names no message, as in Matrix."""
+    common = {"source": e.source, "kind": e.kind, "retracts": e.retracts}
+    if e.retracts:
+        common |= {"retracts": f"{turn}-{e.retracts}", "message_id": ""}
+    return rate(f"{turn}-{e.event_id}", e.order.time_ms, e.value, turn, **common)
+
+
+async def take(store: Store, events: Sequence[RatingEvent]) -> None:
+    from goodbot.events import Outcome, Receipt
+
+    async def operation(db: object, e: RatingEvent) -> None:
+        if await ledger.receipt(db, e) is None:  # type: ignore[arg-type]
+            turn = await ledger.resolve(db, e)  # type: ignore[arg-type]
+            receipt = Receipt(event_id=e.event_id, outcome=Outcome.ACCEPTED)
+            await ledger.insert(db, e, turn, "loopback:owner", receipt, 0.0)  # type: ignore[arg-type]
+
+    for e in events:
+        await store.write(lambda db, e=e: operation(db, e))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(histories(), min_size=4, max_size=8), st.randoms(use_true_random=False))
+def test_the_store_folds_alike_however_they_arrive(
+    tmp_path_factory: pytest.TempPathFactory,
+    histories: list[list[LedgerEvent]],
+    chance: random.Random,
+) -> None:
+    """Several turns at once; of every second one the record of the message comes last of all."""
+
+    async def scenario() -> None:
+        store = await Store.open(tmp_path_factory.mktemp("store") / "goodbot.db")
+        try:
+            names = [f"t{i}" for i in range(len(histories))]
+            for name in names[::2]:
+                await add_turn(store, name)
+            events = [stored(e, n) for n, h in zip(names, histories, strict=True) for e in h]
+            events += chance.choices(events, k=len(events) // 2)
+            chance.shuffle(events)
+            await take(store, events)
+            for name in names[1::2]:
+                await add_turn(store, name)
+            await take(store, events)
+            for name, history in zip(names, histories, strict=True):
+                label = fold(history)
+                found = await store.read(lambda db, n=name: ledger.labels(db, n))
+                assert found == ({"loopback:owner": label.value} if label else {}), name
+            before = await rows(store, "SELECT * FROM labels ORDER BY turn")
+            await store.write(ledger.rebuild)
+            assert await rows(store, "SELECT * FROM labels ORDER BY turn") == before
+        finally:
+            await store.close()
+
+    asyncio.run(scenario())
+
+
+async def test_another_persons_undo_and_redaction_change_nothing(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "goodbot.db")
+    try:
+        await add_turn(store, "t")
+        await take(store, [rate("1", 1, 1.0)])
+        for other in (retract("2", 2), retract("3", 3, retracts="1")):
+            from goodbot.events import Outcome, Receipt
+
+            receipt = Receipt(event_id=other.event_id, outcome=Outcome.ACCEPTED)
+            await store.write(
+                lambda db, e=other, r=receipt: ledger.insert(db, e, "t", "loopback:rater", r, 0.0)
+            )
+        assert await store.read(lambda db: ledger.labels(db, "t")) == {"loopback:owner": 1.0}
+    finally:
+        await store.close()

@@ -1,0 +1,281 @@
+"""When it trains: by itself with enough ratings, in its hours, in quiet, and never in circles."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from goodbot.testing import VirtualClock
+
+from tests.core.builders import Bot, check, open_bot, rows, until
+from tests.core.test_trainer import Veto
+
+
+async def runs_so_far(bot: Bot) -> int:
+    return (await rows(bot.store, "SELECT count(*) FROM runs"))[0][0]
+
+
+async def rest(bot: Bot) -> int:
+    """Give the scheduler all the time it needs to do something; how many runs there were."""
+    quiet = 0
+    while quiet < 10:
+        quiet = 0 if bot.app.scheduler.training else quiet + 1
+        await asyncio.sleep(0.01)
+    return await runs_so_far(bot)
+
+
+async def test_it_starts_by_itself_with_enough_ratings_and_not_before(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        await bot.rated(7)
+        assert await rest(bot) == 0
+        assert "7 of 8" in (await bot.status())["next"]
+        await bot.rated(1)
+        assert await rest(bot) == 1
+        assert await bot.app.registry.active() == 1
+        await bot.rated(5)  # with the two that were held out: seven
+        assert await rest(bot) == 1
+        await bot.rated(1)
+        assert await rest(bot) == 2
+        await check(bot)
+
+
+async def test_manual_waits_for_the_command(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(9)
+        assert await rest(bot) == 0
+        assert "on command" in (await bot.status())["next"]
+
+
+async def test_paused_and_off_wait_for_resume(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        for command, sentence in (("pause", "paused"), ("off", "is off")):
+            await bot.command(command)
+            await bot.rated(8)
+            assert sentence in (await bot.status())["next"]
+            before = await runs_so_far(bot)
+            assert await rest(bot) == before
+            await bot.command("resume")
+            assert await rest(bot) == before + 1
+
+
+async def test_a_pause_outlives_a_restart(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        await bot.command("pause")
+        await bot.rated(8)
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        assert await rest(bot) == 0
+
+
+async def test_a_pause_in_the_middle_of_a_look_is_a_pause(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        scheduler = bot.app.scheduler
+        real = scheduler.readiness
+
+        async def readiness() -> object:
+            answer = await real()
+            if answer.due:
+                scheduler.readiness = real  # type: ignore[method-assign]
+                await bot.command("pause")
+            return answer
+
+        scheduler.readiness = readiness  # type: ignore[method-assign, assignment]
+        await bot.rated(8)
+        assert await rest(bot) == 0
+        assert (await bot.status())["paused"]
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+@pytest.mark.parametrize("schedule", ["03:30", "3:30"])
+async def test_at_its_time_once_a_day(tmp_path: Path, schedule: str) -> None:
+    clock = VirtualClock(at("2027-01-15T02:00"), waits=True)
+    async with open_bot(tmp_path, clock=clock, schedule=schedule) as bot:
+        await bot.rated(8)
+        assert await rest(bot) == 0
+        assert f"starts at {schedule}" in (await bot.status())["next"]
+        clock.advance(89 * 60)
+        assert await rest(bot) == 0
+        clock.advance(60)
+        assert await rest(bot) == 1
+        await bot.rated(8)
+        clock.advance(3600 * 20)  # still the same day
+        assert await rest(bot) == 1
+    clock.advance(60)
+    async with open_bot(tmp_path, clock=clock, schedule=schedule) as bot:
+        assert await rest(bot) == 1  # also after a restart
+        clock.advance(3 * 3600)  # past midnight
+        assert await rest(bot) == 1
+        clock.advance(2 * 3600)
+        assert await rest(bot) == 2
+
+
+async def test_a_run_by_hand_in_the_morning_does_not_cancel_the_one_at_night(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock(at("2027-01-15T10:00"), waits=True)
+    async with open_bot(tmp_path, clock=clock, schedule="23:00") as bot:
+        await bot.rated(8)
+        await bot.train()
+        await bot.rated(8)
+        clock.advance(13 * 3600)
+        assert await rest(bot) == 2
+
+
+async def test_late_in_the_day_it_still_trains(tmp_path: Path) -> None:
+    """The machine slept at 03:30."""
+    clock = VirtualClock(at("2027-01-15T22:00"), waits=True)
+    async with open_bot(tmp_path, clock=clock, schedule="03:30") as bot:
+        await bot.rated(8)
+        assert await rest(bot) == 1
+
+
+async def test_a_clock_set_back_does_not_stop_it(tmp_path: Path) -> None:
+    clock = VirtualClock(at("2027-01-15T12:00"), waits=True)
+    async with open_bot(tmp_path, clock=clock, schedule="auto", idle_seconds=5.0) as bot:
+        await bot.rated(8)
+        clock.jump(-3600)
+        clock.advance(6)
+        assert await rest(bot) == 1
+
+
+async def test_it_waits_until_nobody_talks_but_not_for_ever(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock, schedule="auto", idle_seconds=5.0) as bot:
+        await bot.rated(8)
+        clock.advance(4)
+        assert await rest(bot) == 0
+        await bot.say("one more thing")
+        clock.advance(4)
+        assert await rest(bot) == 0
+        clock.advance(1.5)
+        assert await rest(bot) == 1
+        await bot.rated(8)
+        minutes = 0
+        while await runs_so_far(bot) == 1 and minutes < 20:
+            for _ in range(15):  # a busy room: never five quiet seconds
+                await bot.say("and another")
+                clock.advance(4)
+            minutes += 1
+        assert 10 <= minutes <= 12
+
+
+async def test_a_refused_run_is_not_repeated_on_the_same_ratings(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto", min_ratings=10, held_out=9) as bot:
+        bot.fake.set(train="refuse")
+        await bot.rated(10)
+        assert await rest(bot) == 1
+        await bot.rated(1)  # nine held out and one: ten are available
+        assert (await bot.status())["ratings"] == 10
+        assert await rest(bot) == 1
+        assert "1 new ratings until another try" in (await bot.status())["next"]
+        await bot.rated(1)  # a fifth of ten
+        assert await rest(bot) == 2
+
+
+async def test_after_three_failures_it_waits_for_new_ratings(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto", min_ratings=10) as bot:
+        bot.fake.set(train="oom")
+        await bot.rated(10)
+        assert await rest(bot) == 3
+        assert "the last run failed (The loss was oom.)" in (await bot.status())["next"]
+        await bot.rated(1)
+        assert await rest(bot) == 3
+        bot.fake.set(train="ok")
+        await bot.rated(1)
+        assert await rest(bot) == 4
+        assert await bot.app.registry.active() == 1
+
+
+async def test_a_person_may_always_try_again(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto", min_ratings=10) as bot:
+        bot.fake.set(train="oom")
+        await bot.rated(10)
+        assert await rest(bot) == 3
+        bot.fake.set(train="ok")
+        assert (await bot.train()).state == "activated"
+
+
+async def test_ties_do_not_make_it_turn_in_circles(tmp_path: Path) -> None:
+    """They count as rated and train nothing: a run that is due finds too little to claim."""
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        claims = 0
+        real = bot.app.trainer._claim
+
+        async def claim(*args: object) -> object:
+            nonlocal claims
+            claims += 1
+            return await real(*args)  # type: ignore[arg-type]
+
+        bot.app.trainer._claim = claim  # type: ignore[method-assign, assignment]
+        for answer in await bot.rated(7):
+            number = bot.answers.index(answer)
+            await bot.react(answer, "👎" if number % 2 == 0 else "👍", user="rater")
+        await bot.rated(1)
+        assert await rest(bot) == 0
+        await asyncio.sleep(0.2)
+        assert 1 <= claims <= 3
+        await bot.rated(7)
+        assert await rest(bot) == 1
+        await check(bot)
+
+
+async def test_a_veto_is_a_reason_and_a_broken_one_too(tmp_path: Path) -> None:
+    for number, veto in enumerate((Veto(training="a game is on"), Veto(broken="yes"))):
+        async with open_bot(tmp_path / str(number), schedule="auto", extra=(veto,)) as bot:
+            await bot.rated(8)
+            assert await rest(bot) == 0
+            reason = (await bot.status())["next"]
+            assert reason in ("a game is on", "the plugin extra-0 failed while it was asked")
+
+
+async def test_an_error_in_a_look_is_not_the_end_of_looking(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        failures = 0
+        real = bot.app.scheduler.readiness
+
+        async def readiness() -> object:
+            nonlocal failures
+            failures += 1
+            if failures == 1:
+                raise LookupError("a bug")
+            return await real()
+
+        bot.app.scheduler.readiness = readiness  # type: ignore[method-assign, assignment]
+        await bot.rated(8)
+        await until(lambda: failures > 1)
+        assert await rest(bot) == 1
+
+
+async def test_a_tainted_version_is_replaced_though_somebody_talks(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock, idle_seconds=60.0) as bot:
+        await bot.rated(8)
+        await bot.train()
+        trained = await bot.trained(1)
+        number = next(i for i, answer in enumerate(bot.answers) if answer.turn in trained)
+        await bot.unreact(bot.answers[number], "👍" if number % 2 == 0 else "👎")
+        await bot.settle()
+        assert await bot.app.registry.active() == 2
+
+
+async def test_with_a_broken_ancestor_a_tainted_version_is_withdrawn_further_up(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        for _ in range(2):
+            await bot.rated(8)
+            await bot.train()
+        directory = bot.app.registry.root / (await bot.app.registry.row(1)).directory
+        for entry in directory.iterdir():
+            entry.unlink()
+        await bot.command("pause")
+        own = await bot.trained_by(2)
+        for number, answer in enumerate(bot.answers):
+            if answer.turn in own:
+                await bot.unreact(answer, "👍" if number % 2 == 0 else "👎")
+        await bot.settle()
+        assert await bot.app.registry.active() == 0

@@ -1,0 +1,308 @@
+"""Rules 6, 7 and 10: what a child process does to a run, and what a late one cannot do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import hookimpl, jobs
+from goodbot.errors import StoreError, TrainingError, UsageError
+from goodbot.store import runs
+
+from tests.core.builders import SPEC, Fake, check, open_bot, rows, until
+
+FAILURES = {
+    "nan": "The loss was nan.",
+    "oom": "The loss was oom.",
+    "crash": "the trainer was killed by SIGKILL (out of memory?)",
+    "exit": "the trainer ended without a result (exit code 3)",
+    "garbage": "the trainer wrote something that is not its protocol",
+    "bad adapter": "bytes that belong to no tensor",
+    "no weights": "instead of an adapter",
+    "extra file": "instead of an adapter",
+    "link": "is no plain file",
+}
+
+
+def children() -> int:
+    """Processes of this one that still live."""
+    path = Path(f"/proc/self/task/{os.getpid()}/children")
+    return len(path.read_text().split()) if path.exists() else 1
+
+
+@pytest.mark.parametrize("mode", FAILURES)
+async def test_a_run_that_fails_says_why_and_the_bot_goes_on(tmp_path: Path, mode: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train=mode)
+        verdict = await bot.train()
+        assert verdict.state == "failed"
+        assert FAILURES[mode].split("bytes")[-1] in verdict.reason
+        status = await bot.status()
+        assert status["ratings"] == 8
+        assert verdict.reason in str(status["last_run"])
+        assert (await bot.say("Hello?")).text == "v0 says: Hello?"
+        assert not list((tmp_path / "bot" / "staging").iterdir())
+        bot.fake.set(train="ok")
+        assert (await bot.train()).state == "activated"
+        await check(bot)
+
+
+@pytest.mark.parametrize("mode", ["refuse", "no gate"])
+async def test_without_a_passed_gate_nothing_goes_live(tmp_path: Path, mode: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train=mode)
+        verdict = await bot.train()
+        assert verdict.state == "refused"
+        assert verdict.reason in ("no better", "the trainer reported no gate")
+        assert await bot.app.registry.rows() == []
+        await check(bot)
+
+
+async def test_the_last_runs_gate_does_not_speak_for_this_one(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        assert (await bot.train()).state == "activated"
+        await bot.rated(8)
+        bot.fake.set(train="no gate")
+        assert (await bot.train()).state == "refused"
+
+
+class Veto:
+    """A plugin that objects."""
+
+    def __init__(self, **objections: str) -> None:
+        self.objections = objections
+
+    @hookimpl
+    def veto_activation(self, version: int) -> str | None:
+        return self.objections.get("activation")
+
+    @hookimpl
+    def veto_training(self, items: int) -> str | None:
+        if "broken" in self.objections:
+            raise LookupError
+        return self.objections.get("training")
+
+
+async def test_a_plugin_can_refuse_an_adapter(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(Veto(activation="not on a Friday"),)) as bot:
+        await bot.rated(8)
+        verdict = await bot.train()
+        assert (verdict.state, verdict.reason) == ("refused", "not on a Friday")
+        await check(bot)
+
+
+async def test_the_bot_answers_and_rates_while_it_trains(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        assert (await bot.status())["training"]["steps"] == 2
+        longest = 0.0
+        for number in range(20):
+            before = time.perf_counter()
+            answer = await bot.say(f"still there {number}?")
+            await bot.react(answer, "👍")
+            longest = max(longest, time.perf_counter() - before)
+        assert longest < 1
+        assert (await bot.finish_training()).state == "activated"
+
+
+async def test_only_one_trains(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        assert "already under way" in await bot.command("train")
+        with pytest.raises(UsageError):
+            await bot.app.scheduler.start("again")
+        with pytest.raises(StoreError, match="UNIQUE"):  # nor through the trainer itself
+            await bot.app.trainer._claim(0, "again", 1)
+        await bot.finish_training()
+        assert await rows(bot.store, "SELECT count(*) FROM runs") == [(1,)]
+
+
+@pytest.mark.parametrize("mode", ["hang", "slow", "stubborn"])
+@pytest.mark.parametrize("command", ["pause", "off"])
+async def test_it_stops_on_command_and_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, command: str
+) -> None:
+    monkeypatch.setattr(jobs, "_TERMINATE_SECONDS", 0.3)
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train=mode)
+        await bot.command("train")
+        await until(lambda: (bot.app.trainer.progress or {}).get("steps") == 2)
+        assert children() == 2
+        await bot.command(command)
+        assert not bot.app.scheduler.training
+        assert children() == 1
+        run = await bot.last_run()
+        assert (run.state, run.reason) == ("superseded", "training was stopped")
+        assert (await bot.status())["ratings"] == 8
+        await check(bot)
+
+
+async def test_stopping_goodbot_stops_the_training(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+    assert children() == 0
+    async with open_bot(tmp_path) as bot:
+        assert (await bot.last_run()).state == "superseded"
+        assert (await bot.status())["ratings"] == 8
+
+
+async def test_a_stop_in_the_middle_of_the_claim_leaves_no_run_behind(tmp_path: Path) -> None:
+    """It is committed after the stop: nobody would ever end it, and none could start beside it."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        trainer = bot.app.trainer
+        began = asyncio.Event()
+        real = trainer._claim
+
+        async def claim(*args: Any) -> Any:
+            began.set()
+            return await real(*args)
+
+        trainer._claim = claim  # type: ignore[method-assign]
+        await bot.app.scheduler.start("a test")
+        await began.wait()
+        await bot.app.scheduler.stop()
+        assert (await bot.last_run()).state == "superseded"
+        assert (await bot.train()).state == "activated"
+
+
+@pytest.mark.parametrize("ended", ["failed", "superseded", "released"])
+async def test_a_late_trainer_changes_nothing(tmp_path: Path, ended: str) -> None:
+    """Its run was ended meanwhile, by whoever: the id is compared in the commit."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+
+        async def end(db: Any) -> None:
+            await db.execute("UPDATE runs SET state = ?, reason = 'by a test'", (ended,))
+
+        await bot.store.write(end)
+        bot.fake.set(train="ok")
+        bot.fake.go()
+        await until(lambda: not bot.app.scheduler.training)
+        run = await bot.last_run()
+        assert (run.state, run.reason) == (ended, "by a test")
+        assert await bot.app.registry.rows() == []
+        assert list(bot.app.registry.root.iterdir()) == []
+        assert not await bot.store.write(
+            lambda db: runs.finish(db, run.id, "activated", "late", {}, 0.0)
+        )
+        await check(bot)
+
+
+async def test_a_verdict_that_could_not_be_stored_does_not_block_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train="nan")
+        with monkeypatch.context() as patch:
+
+            async def full(*args: Any) -> bool:
+                raise StoreError("the disk is full")
+
+            patch.setattr(runs, "finish", full)
+            await bot.command("train", "wait")
+        assert (await bot.last_run()).state == "running"
+        bot.fake.set(train="ok")
+        assert (await bot.train()).state == "activated"
+        assert (await bot.run(1)).state == "failed"
+        await check(bot)
+
+
+async def test_runs_that_a_crash_left_have_failed_after_the_restart(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.app.trainer._claim(0, "a test", 1)
+        assert (await bot.status())["ratings"] == 2
+    async with open_bot(tmp_path) as bot:
+        run = await bot.last_run()
+        assert (run.state, run.reason) == ("failed", "goodbot stopped while it was training")
+        assert (await bot.status())["ratings"] == 8
+
+
+async def test_with_nothing_but_ties_nothing_is_claimed(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for answer in await bot.rated(4):
+            number = bot.answers.index(answer)
+            await bot.react(answer, "👎" if number % 2 == 0 else "👍", user="rater")
+        assert "nothing to train on" in await bot.command("train", "wait")
+        assert await rows(bot.store, "SELECT * FROM runs") == []
+
+
+async def test_the_job_says_what_the_protocol_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[dict[str, Any]] = []
+    real = jobs.train
+
+    async def train(spec: Any, job: Any, on_event: Any) -> Any:
+        seen.append(job)
+        return await real(spec, job, on_event)
+
+    monkeypatch.setattr(jobs, "train", train)
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        await bot.rated(8)
+        await bot.train()
+        assert (await bot.app.registry.row(2)).baseline == {"mean": 0.25, "weight": 1.0}
+        job = seen[1]
+        path = str(await bot.app.registry.path(1))
+        assert (job["protocol"], job["run"], job["parent"]) == (1, 2, path)
+        assert job["baseline"] == {"mean": 0.25, "weight": 1.0}
+        assert job["behaviour"] == {"1": path}
+        assert {item["version"] for item in job["items"]} == {0, 1}
+        assert sum(item["split"] == "held_out" for item in job["items"]) == 3  # of ten
+        assert job["items"][0]["logprobs"] == (-0.5, -0.25)
+
+
+# -- the child alone
+
+
+async def alone(tmp_path: Path, mode: str) -> Any:
+    fake = Fake(tmp_path / "fake")
+    fake.set(train=mode)
+    output = tmp_path / "out"
+    output.mkdir(exist_ok=True)
+    job = {"model": str(fake.path), "output": str(output), "run": 1, "parent": None, "items": []}
+
+    async def ignore(event: Any) -> None:
+        pass
+
+    return await jobs.train(SPEC, job, ignore)
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("nan", "nan"), ("oom", "oom"), ("crash", "killed")])
+async def test_errors_have_a_kind(tmp_path: Path, mode: str, kind: str) -> None:
+    with pytest.raises(TrainingError) as error:
+        await alone(tmp_path, mode)
+    assert error.value.kind == kind
+
+
+async def test_a_child_that_cannot_even_start(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    async def ignore(event: Any) -> None:
+        pass
+
+    with pytest.raises(TrainingError, match="without a result"):
+        await jobs.train(replace(SPEC, worker="tests.core.no_such"), {"big": "x" * 10**6}, ignore)
+
+
+async def test_no_secret_reaches_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "12345:secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    assert not any("secret" in value for value in jobs.child_environment().values())
+    assert jobs.child_environment()["HF_HUB_OFFLINE"] == "1"

@@ -1,0 +1,123 @@
+"""Rule 7: one daemon a state directory; the second says whose it is and leaves it alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from goodbot.errors import BusyError, StoreError
+from goodbot.lock import HomeLock, prepare_home
+
+from tests.core.builders import check, open_bot
+
+CHILD = """
+import asyncio, os, sys
+from pathlib import Path
+from goodbot.errors import GoodbotError
+from goodbot.lock import HomeLock, prepare_home
+
+home = Path(sys.argv[1])
+prepare_home(home)
+try:
+    HomeLock(home).acquire()
+except GoodbotError as error:
+    print("busy", error.pid, flush=True)
+    sys.exit(error.exit_code)
+print("mine", os.getpid(), flush=True)
+sys.stdin.read()
+"""
+
+
+async def child(home: Path) -> tuple[asyncio.subprocess.Process, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CHILD, str(home),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    return process, (await process.stdout.readline()).decode().strip()
+
+
+async def end(process: asyncio.subprocess.Process) -> int:
+    assert process.stdin is not None
+    process.stdin.close()
+    return await process.wait()
+
+
+async def test_of_ten_at_once_exactly_one_has_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    started = await asyncio.gather(*(child(home) for _ in range(10)))
+    winners = [process for process, said in started if said.startswith("mine")]
+    assert len(winners) == 1
+    losers = [(process, said) for process, said in started if said.startswith("busy")]
+    assert {said for _, said in losers} == {f"busy {winners[0].pid}"}
+    assert {await process.wait() for process, _ in losers} == {75}
+    assert await end(winners[0]) == 0
+
+
+async def test_kill_9_frees_it_at_once(tmp_path: Path) -> None:
+    first, said = await child(tmp_path / "home")
+    assert said == f"mine {first.pid}"
+    first.send_signal(signal.SIGKILL)
+    await first.wait()
+    second, said = await child(tmp_path / "home")
+    assert said == f"mine {second.pid}"
+    await end(second)
+
+
+async def test_two_names_of_one_directory_are_one_directory(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "other").symlink_to(tmp_path / "home")
+    lock = HomeLock(tmp_path / "home")
+    lock.acquire()
+    with pytest.raises(BusyError) as error:
+        HomeLock(tmp_path / "other").acquire()
+    assert (error.value.pid, error.value.exit_code) == (os.getpid(), 75)
+    lock.release()
+    lock.release()
+
+
+async def test_a_second_goodbot_exits_and_the_first_does_not_notice(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        with pytest.raises(BusyError, match=f"process {os.getpid()}") as error:
+            async with open_bot(tmp_path):
+                pass
+        assert error.value.pid == os.getpid()
+        assert (await bot.finish_training()).state == "activated"
+        await check(bot)
+
+
+def test_a_number_that_is_not_there_yet_is_not_made_up(tmp_path: Path) -> None:
+    """Between the lock and the writing of the number the file is empty, or an old one's."""
+    lock = HomeLock(tmp_path)
+    lock.acquire()
+    for text in ("", "999999999\n", "nonsense\n"):
+        (tmp_path / "lock").write_text(text)
+        with pytest.raises(BusyError, match="another process") as error:
+            HomeLock(tmp_path).acquire()
+        assert error.value.pid is None
+    lock.release()
+
+
+def test_odd_homes_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError):
+        prepare_home(tmp_path / "file")
+    with pytest.raises(StoreError):
+        prepare_home(tmp_path / "file" / "below")
+    (tmp_path / "dangling").symlink_to(tmp_path / "none")
+    with pytest.raises(StoreError):
+        prepare_home(tmp_path / "dangling")
+    open_ = tmp_path / "open"
+    open_.mkdir(mode=0o755)
+    prepare_home(open_)
+    assert open_.stat().st_mode & 0o777 == 0o700
+    (open_ / "lock").symlink_to(tmp_path / "file")
+    with pytest.raises(StoreError, match="lock"):
+        HomeLock(open_).acquire()
+    assert (tmp_path / "file").read_text() == ""

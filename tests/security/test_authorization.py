@@ -1,0 +1,330 @@
+"""Core rule 9: who may do what where, as one exact table; ids are ids; admin words are plain."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.authorization import Authorization, Grant
+from goodbot.commands import TABLE, find
+from goodbot.config import Grants
+from goodbot.events import (
+    ChannelKind,
+    ChannelRef,
+    CommandEvent,
+    MessageEvent,
+    OrderKey,
+    Outcome,
+    RatingEvent,
+    RatingKind,
+    Receipt,
+    UserRef,
+)
+from goodbot.store import access
+
+from tests.core.builders import Bot, open_bot, rows
+
+WHO = ("owner", "rater", "talker", "stranger", "bot")
+WHERE = ("private", "enabled", "not enabled", "encrypted")
+WHAT = ("message", "reaction", "button", "rating command", "admin command")
+
+# Letters for owner, rater, talker, stranger, bot: [y]es, [n]o, [i]gnored without a trace.
+ALLOWED = {
+    ("message", "private"): "yyyni",
+    ("message", "enabled"): "yyyyi",
+    ("message", "not enabled"): "nnnni",
+    ("message", "encrypted"): "nnnni",
+    ("reaction", "private"): "yynni",
+    ("reaction", "enabled"): "yynni",
+    ("reaction", "not enabled"): "yynni",
+    ("reaction", "encrypted"): "nnnni",
+    ("button", "private"): "yynni",
+    ("button", "enabled"): "yynni",
+    ("button", "not enabled"): "yynni",
+    ("button", "encrypted"): "nnnni",
+    ("rating command", "private"): "yynni",
+    ("rating command", "enabled"): "yynni",
+    ("rating command", "not enabled"): "yynni",
+    ("rating command", "encrypted"): "nnnni",
+    ("admin command", "private"): "ynnni",
+    ("admin command", "enabled"): "ynnni",
+    ("admin command", "not enabled"): "ynnni",
+    ("admin command", "encrypted"): "nnnni",
+}
+TABLE_OF_TABLES = [
+    (what, where, who, ALLOWED[what, where][WHO.index(who)])
+    for what, where, who in itertools.product(WHAT, WHERE, WHO)
+]
+
+
+def user(who: str) -> UserRef:
+    return UserRef(connector="loopback", account="loopback", id=who, is_bot=who == "bot")
+
+
+def place(where: str) -> ChannelRef:
+    kind = {"private": ChannelKind.PRIVATE, "encrypted": ChannelKind.ENCRYPTED}.get(
+        where, ChannelKind.SHARED
+    )
+    return ChannelRef(connector="loopback", account="loopback", id=f"#{where}", kind=kind)
+
+
+class Matrix:
+    """A goodbot with one rateable answer in every place."""
+
+    def __init__(self, bot: Bot) -> None:
+        self.bot = bot
+        self.count = 0
+        self.receipts: dict[str, Receipt] = {}
+        real = bot.app.dispatcher.acknowledge
+
+        async def acknowledge(event: Any, receipt: Receipt) -> None:
+            self.receipts[event.event_id] = receipt
+            await real(event, receipt)
+
+        bot.app.dispatcher.acknowledge = acknowledge
+
+    async def answer_in(self, where: str) -> str:
+        """The turn of an answer there, however it came to be (the channel was on once)."""
+        from goodbot.store import turns
+
+        from tests.core.builders import turn
+
+        id_ = f"turn-{where}".replace(" ", "-")
+        if await self.bot.store.read(lambda db: turns.get(db, id_)) is None:
+            made = turn(id_, channel=place(where))
+            await self.bot.store.write(lambda db: turns.insert(db, made, trainable=True))
+        return id_
+
+    async def do(self, what: str, where: str, who: str) -> Receipt:
+        self.count += 1
+        id_ = f"x{self.count}"
+        common: dict[str, Any] = {
+            "event_id": id_, "order": OrderKey(self.count), "user": user(who),
+            "channel": place(where),
+        }  # fmt: skip
+        turn = await self.answer_in(where)
+        if what == "message":
+            event: Any = MessageEvent(**common, text="Hello?", message_id=id_, addressed=True)
+        elif what in ("reaction", "button"):
+            source = "button" if what == "button" else "reaction:👍"
+            event = RatingEvent(**common, kind=RatingKind.RATE, turn=turn, source=source, value=1.0)
+        else:
+            name, args = ("good", turn) if what == "rating command" else ("pause", "")
+            event = CommandEvent(**common, name=name, args=args)
+        [receipt] = await self.bot.chat.host.submit([event])
+        if isinstance(event, CommandEvent) and receipt.outcome is Outcome.ACCEPTED:
+            await self.bot.app.dispatcher._commands.join()
+            receipt = self.receipts[id_]
+        return receipt
+
+    async def effect(self, what: str, where: str, who: str) -> bool:
+        if what == "message":
+            return bool(
+                await rows(self.bot.store, "SELECT 1 FROM inbox WHERE receipt LIKE '%accepted%'")
+            )
+        if what == "admin command":
+            return bool(await rows(self.bot.store, "SELECT 1 FROM switches WHERE name = 'paused'"))
+        return bool(
+            await rows(self.bot.store, "SELECT 1 FROM labels WHERE rater = ?", (f"loopback:{who}",))
+        )
+
+
+@pytest.mark.parametrize("what", WHAT)
+async def test_the_table_is_exact(tmp_path: Path, what: str) -> None:
+    """Every cell: the outcome, and what it did to the store."""
+    wrong: list[str] = []
+    async with open_bot(tmp_path) as bot:
+        matrix = Matrix(bot)
+        await bot.store.write(
+            lambda db: access.enable_channel(db, place("enabled"), "loopback:owner", 0.0)
+        )
+        for where, who in itertools.product(WHERE, WHO):
+            allowed = ALLOWED[what, where][WHO.index(who)]
+
+            async def clean(db: Any) -> None:
+                for table in ("inbox", "labels", "events", "switches"):
+                    await db.execute(f"DELETE FROM {table}")
+
+            receipt = await matrix.do(what, where, who)
+            effect = await matrix.effect(what, where, who)
+            await bot.app.dispatcher.drain(5)
+            bot.app.dispatcher._closed = False
+            expected = {"y": Outcome.ACCEPTED, "n": Outcome.DENIED, "i": Outcome.IGNORED}[allowed]
+            if receipt.outcome is not expected or effect is not (allowed == "y"):
+                wrong.append(f"{what} by {who} in {where}: {receipt.outcome}, effect {effect}")
+            await bot.store.write(clean)
+    assert wrong == []
+
+
+def test_the_table_has_every_cell() -> None:
+    assert len(TABLE_OF_TABLES) == 100
+    assert {cell[3] for cell in TABLE_OF_TABLES} == set("yni")
+
+
+@pytest.mark.parametrize("what", ["reaction", "message"])
+async def test_refused_ones_leave_nothing_in_the_store(tmp_path: Path, what: str) -> None:
+    """A crowd of strangers costs no space."""
+    async with open_bot(tmp_path) as bot:
+        matrix = Matrix(bot)
+        await matrix.answer_in("not enabled")
+        for _ in range(5):
+            await matrix.do(what, "not enabled", "stranger")
+        for table in ("inbox", "events", "labels", "told"):
+            assert await rows(bot.store, f"SELECT * FROM {table}") == []
+
+
+async def test_strangers_and_talkers_are_told_at_most_once(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        matrix = Matrix(bot)
+        await bot.store.write(lambda db: access.enable_channel(db, place("enabled"), "x", 0.0))
+        for who in ("stranger", "talker"):
+            told: list[str] = []
+            for _ in range(3):
+                for what, where in itertools.product(WHAT, WHERE):
+                    receipt = await matrix.do(what, where, who)
+                    if receipt.outcome is Outcome.DENIED and receipt.text:
+                        told.append(receipt.text)
+            assert len(told) == len(set(told)) <= 2, told
+            assert any("teach this bot" in text for text in told)
+
+
+async def test_a_reaction_or_an_admin_word_of_a_stranger_is_not_answered_at_all(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        matrix = Matrix(bot)
+        for what in ("reaction", "admin command"):
+            for where in WHERE:
+                assert (await matrix.do(what, where, "stranger")).text == ""
+
+
+# -- ids
+
+
+@pytest.mark.parametrize(
+    ("granted", "other"),
+    [("42", "042"), ("42", "4"), ("42", "420"), ("42", " 42"), ("42", "42 "), ("42", "42\n"),
+     ("42", "４２"), ("42", "٤٢"), ("42", "42\u200b"), ("42", ""), ("42", "42\0"), ("U1", "u1"),
+     ("ada", "аda"), ("é", "e\u0301"), ("*", "anyone"), ("", ""), ("42", "-42"), ("42", "42.0")],
+)  # fmt: skip
+def test_an_id_is_that_id_and_no_other(granted: str, other: str) -> None:
+    authorization = Authorization({"x": Grants(owners=(granted,), raters=(granted,))})
+    stranger = UserRef(connector="x", account="a", id=other)
+    assert authorization.level(stranger) is Grant.NONE
+    if granted:
+        assert authorization.level(replace(stranger, id=granted)) is Grant.ADMINISTER
+
+
+def test_a_name_is_never_an_id_and_a_grant_is_of_its_connector() -> None:
+    authorization = Authorization({"x": Grants(owners=("1",)), "y": Grants()})
+    assert authorization.level(UserRef(connector="x", account="a", id="2", name="1")) is Grant.NONE
+    assert authorization.level(UserRef(connector="y", account="a", id="1")) is Grant.NONE
+    assert authorization.level(UserRef(connector="z", account="a", id="1")) is Grant.NONE
+    assert (
+        authorization.level(UserRef(connector="x", account="a", id="1", is_bot=True)) is Grant.NONE
+    )
+
+
+def test_without_any_grant_nobody_may_anything() -> None:
+    for authorization in (Authorization({}), Authorization({"x": Grants()})):
+        for id_ in ("", "1", "owner", "*", "None"):
+            assert authorization.level(UserRef(connector="x", account="a", id=id_)) is Grant.NONE
+
+
+async def test_a_member_cannot_undo_what_the_owner_said(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        await bot.react(answer, "👍")
+        await bot.unreact(answer, "👍", user="rater")
+        await bot.command("undo", answer.turn, user="rater")
+        assert await bot.labels(answer) == {"loopback:owner": 1.0}
+
+
+# -- admin words
+
+ADMIN = [command.name for command in TABLE if command.grant is Grant.ADMINISTER]
+
+
+def look_alikes(word: str) -> list[str]:
+    fullwidth = "".join(chr(ord(c) + 0xFEE0) for c in word)
+    cyrillic = word.translate(str.maketrans("aeopcyx", "аеорсух"))
+    return [
+        fullwidth, word[0] + "\u200b" + word[1:], word + "\u200d", "\ufeff" + word, "\u202e" + word,
+        word[0] + "\u0301" + word[1:], word[0] + "\x08" + word[1:], word + "\0", word + "\x7f",
+        word[0] + "\n" + word[1:], word + "\U000e0041", *([cyrillic] if cyrillic != word else []),
+        "".join(chr(0x1D41A + ord(c) - 97) if c.isalpha() else c for c in word),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", [*ADMIN, "on"])
+def test_what_looks_like_an_admin_word_is_none(word: str) -> None:
+    assert find(TABLE, word) is not None
+    for odd in look_alikes(word):
+        assert find(TABLE, odd) is None, repr(odd)
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("GOOD", "good"), ("ｇｏｏｄ", "good"), ("go\u200bod", "good"), ("/good", "good"),
+     ("👍🏽", "good"),
+     ("👎️", "bad"), ("+1", "good"), ("Status", "status"), ("good job", None), ("", "help")],
+)  # fmt: skip
+def test_rating_words_are_forgiving(word: str, name: str | None) -> None:
+    found = find(TABLE, word)
+    assert (found.name if found else None) == name
+
+
+async def test_look_alikes_do_nothing_even_for_the_owner(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for odd in look_alikes("pause"):
+            assert "there is no command" in await bot.command(odd)
+        assert not (await bot.status())["paused"]
+
+
+# -- the audit trail
+
+
+async def test_every_admin_attempt_is_in_the_trail_and_no_foreign_words_are(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.say("my secret question")
+        for who in ("owner", "rater", "talker", "stranger"):
+            for name in ADMIN:
+                await bot.command(name, "x" * 1000, user=who)
+        await bot.command("history")
+        await bot.command("good")
+        entries, whole = await bot.store.read(access.audit)
+        assert whole
+        assert [(e.actor, e.action) for e in entries[:-1]] == [
+            (f"loopback:{who}", name)
+            for who in ("owner", "rater", "talker", "stranger")
+            for name in ADMIN
+        ]
+        for entry in entries:
+            refused = "not on the allowlist" in entry.detail
+            assert refused == (entry.actor != "loopback:owner")
+            assert len(entry.detail) < 600
+            assert "secret question" not in entry.detail
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["UPDATE audit SET actor = 'loopback:rater' WHERE seq = 2",
+     "UPDATE audit SET at = at + 1 WHERE seq = 2", "UPDATE audit SET detail = '{}' WHERE seq = 1",
+     "UPDATE audit SET action = 'resume' WHERE seq = 3", "DELETE FROM audit WHERE seq = 2",
+     "DELETE FROM audit WHERE seq = 1", "UPDATE audit SET hash = 'x' WHERE seq = 3",
+     "UPDATE audit SET seq = 9 WHERE seq = 1"],
+)  # fmt: skip
+async def test_a_change_of_the_trail_shows(tmp_path: Path, change: str) -> None:
+    async with open_bot(tmp_path, serve=True) as bot:
+        for name in ("pause", "resume", "off"):
+            await bot.command(name)
+        assert (await bot.store.read(access.audit))[1]
+
+        async def tamper(db: Any) -> None:
+            await db.execute(change)
+
+        await bot.store.write(tamper)
+        assert not (await bot.store.read(access.audit))[1]

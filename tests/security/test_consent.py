@@ -1,0 +1,139 @@
+"""Core rule 12: private words train what others talk to only with their speaker's consent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from goodbot.events import MessageEvent, OrderKey, Outcome
+from goodbot.testing import VirtualClock
+
+from tests.core.builders import Bot, open_bot, rows
+
+
+async def ratings(bot: Bot) -> tuple[int, int]:
+    """`(may train, wait for consent)`"""
+    status = await bot.status()
+    return status["ratings"], status["waiting_for_consent"]
+
+
+async def rated(bot: Bot, user: str, *, channel: str = "") -> None:
+    answer = await bot.say("Hello?", user=user, channel=channel)
+    assert answer.turn
+    await bot.react(answer, "👍", user="owner")
+
+
+async def test_an_owner_alone_needs_no_consent(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await rated(bot, "owner")
+        assert await ratings(bot) == (1, 0)
+
+
+async def test_as_soon_as_another_talks_the_owners_private_words_wait_too(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await rated(bot, "owner")
+        await bot.say("Hello?", user="talker")
+        assert await ratings(bot) == (0, 1)
+        assert "share on" in await bot.command("status")
+        await bot.command("share", "on")
+        assert await ratings(bot) == (1, 0)
+        await bot.command("share", "off")
+        assert await ratings(bot) == (0, 1)
+
+
+async def test_a_talkers_private_words_wait_for_their_own_consent(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await rated(bot, "talker")
+        await bot.command("share", "on")  # the owner's, not the talker's
+        assert await ratings(bot) == (0, 1)
+        await bot.command("share", "on", user="talker")
+        assert await ratings(bot) == (1, 0)
+
+
+async def test_what_was_said_in_an_enabled_channel_may_train(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert "delete" in (await bot.command("enable", channel="#room")).casefold()
+        await rated(bot, "stranger", channel="#room")
+        assert await ratings(bot) == (1, 0)
+
+
+async def test_a_run_takes_none_without_consent(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await rated(bot, "talker")
+        assert await ratings(bot) == (0, 9)
+        assert "not enough" in await bot.command("train", "wait")
+        await bot.command("share", "on")
+        await bot.train()
+        talkers = await rows(bot.store, "SELECT id FROM turns WHERE talker = 'talker'")
+        claimed = await rows(bot.store, "SELECT turn FROM run_items")
+        assert len(claimed) == 8
+        assert not {*talkers} & {*claimed}
+
+
+async def test_only_two_words_are_understood(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for args in ("", "yes", "on off", "ON please"):
+            assert "share on" in await bot.command("share", args)
+        assert await rows(bot.store, "SELECT * FROM shares") == []
+
+
+async def test_a_stranger_shares_nothing(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("share", "on", user="stranger")
+        assert await rows(bot.store, "SELECT * FROM shares") == []
+
+
+async def test_unrated_answers_expire_and_rated_ones_stay(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        kept = await bot.say("keep this")
+        await bot.react(kept, "👎")
+        await bot.say("and not this")
+        clock.advance(7 * 86400 - 60)
+        await bot.app._expire()
+        assert len(await rows(bot.store, "SELECT id FROM turns")) == 2
+        clock.advance(120)
+        await bot.app._expire()
+        assert await rows(bot.store, "SELECT id FROM turns") == [(kept.turn,)]
+        assert len(await rows(bot.store, "SELECT turn FROM messages")) == 1
+        for table in ("turns", "inbox", "events", "audit"):
+            assert "and not this" not in str(await rows(bot.store, f"SELECT * FROM {table}"))
+
+
+async def test_what_was_trained_on_stays_known(tmp_path: Path) -> None:
+    """Its undo must still find the adapters that it taints."""
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        await bot.rated(8)
+        await bot.train()
+        clock.advance(30 * 86400)
+        await bot.app._expire()
+        assert len(await rows(bot.store, "SELECT id FROM turns")) == 8
+
+
+def overheard(bot: Bot, text: str, channel: str) -> Any:
+    typed = bot.chat.typed("x", user="stranger", channel=channel)
+    return MessageEvent(
+        event_id=typed.event_id, order=OrderKey(1), user=typed.user, channel=typed.channel,
+        text=text, message_id=typed.event_id, addressed=False,
+    )  # fmt: skip
+
+
+async def test_what_is_not_said_to_the_bot_is_never_stored(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel="#room")
+        for channel in ("#room", "#elsewhere"):
+            [receipt] = await bot.chat.host.submit([overheard(bot, "between us", channel)])
+            assert receipt.outcome is Outcome.IGNORED
+    content = b"".join(path.read_bytes() for path in (tmp_path / "bot").glob("goodbot.db*"))
+    assert b"between us" not in content
+
+
+async def test_what_was_refused_is_not_stored_either(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert (await bot.say("let me in", user="stranger")).turn == ""
+        assert (await bot.say("hello all", user="owner", channel="#not-enabled")).turn == ""
+    content = b"".join(path.read_bytes() for path in (tmp_path / "bot").glob("goodbot.db*"))
+    assert b"let me in" not in content
+    assert b"hello all" not in content
