@@ -49,7 +49,7 @@ test: $(VENV)/installed-test
 check: $(VENV)/installed-all
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pyright
+	$(BIN)/pyright --project pyproject.toml
 
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix
