@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from goodbot.events import OrderKey, RatingEvent, RatingKind
+from goodbot.events import OrderKey, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.ratings import Label, LedgerEvent, fold
 from goodbot.store import Store, ledger
 from hypothesis import HealthCheck, given, settings
@@ -90,7 +90,7 @@ def histories(draw: st.DrawFn) -> list[LedgerEvent]:
     for number in range(draw(st.integers(1, 9))):
         at = draw(st.integers(0, 4))
         source = draw(st.sampled_from(["reaction:👍", "reaction:👎", "button", "command"]))
-        what = draw(st.sampled_from(["rate", "rate", "source", "event", "all"]))
+        what = draw(st.sampled_from(["rate", "rate", "source", "event", "event", "all"]))
         id_ = f"e{number}"
         if what == "rate":
             value = -1.0 if source.endswith("👎") else draw(st.sampled_from([1.0, -1.0]))
@@ -98,7 +98,7 @@ def histories(draw: st.DrawFn) -> list[LedgerEvent]:
         elif what == "source":
             found.append(event(id_, at, R.RETRACT, source=source))
         elif what == "event":
-            target = f"e{draw(st.integers(0, 8))}"
+            target = f"e{draw(st.integers(max(0, number - 3), number + 1))}"
             found.append(event(id_, at, R.RETRACT, retracts=target))
         else:
             found.append(event(id_, at, R.RETRACT))
@@ -141,8 +141,6 @@ def stored(e: LedgerEvent, turn: str) -> RatingEvent:
 
 
 async def take(store: Store, events: Sequence[RatingEvent]) -> None:
-    from goodbot.events import Outcome, Receipt
-
     async def operation(db: object, e: RatingEvent) -> None:
         if await ledger.receipt(db, e) is None:  # type: ignore[arg-type]
             turn = await ledger.resolve(db, e)  # type: ignore[arg-type]
@@ -188,14 +186,29 @@ def test_the_store_folds_alike_however_they_arrive(
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_redaction_may_come_before_its_reaction(tmp_path: Path, known: bool) -> None:
+    """Whether the message that they are on is known by then or not."""
+    store = await Store.open(tmp_path / "goodbot.db")
+    try:
+        if known:
+            await add_turn(store, "t")
+        await take(store, [retract("2", 2, retracts="1", message_id=""), rate("1", 1, 1.0)])
+        if not known:
+            await add_turn(store, "t")
+        assert await store.read(lambda db: ledger.labels(db, "t")) == {}
+        await take(store, [rate("3", 3, 1.0)])  # put there again
+        assert await store.read(lambda db: ledger.labels(db, "t")) == {"loopback:owner": 1.0}
+    finally:
+        await store.close()
+
+
 async def test_another_persons_undo_and_redaction_change_nothing(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "goodbot.db")
     try:
         await add_turn(store, "t")
         await take(store, [rate("1", 1, 1.0)])
         for other in (retract("2", 2), retract("3", 3, retracts="1")):
-            from goodbot.events import Outcome, Receipt
-
             receipt = Receipt(event_id=other.event_id, outcome=Outcome.ACCEPTED)
             await store.write(
                 lambda db, e=other, r=receipt: ledger.insert(db, e, "t", "loopback:rater", r, 0.0)
