@@ -39,7 +39,7 @@ class Settings:
 
 
 def parse(text: str) -> config.Config:
-    return config.parse(text, home=Path("/home"), path=Path("/home/config.toml"))
+    return config.parse(text, home=Path("/state"), path=Path("/state/config.toml"))
 
 
 def test_a_whole_file() -> None:
@@ -86,7 +86,7 @@ def test_what_is_wrong_and_where(text: str, line: int, says: str) -> None:
         parse(text)
     assert says in str(error.value)
     assert error.value.line == line
-    assert str(error.value).startswith(f"/home/config.toml:{line}: ")
+    assert str(error.value).startswith(f"/state/config.toml:{line}: ")
     assert error.value.exit_code == 2
 
 
@@ -139,6 +139,6 @@ def test_a_nest_of_lists_is_a_config_error() -> None:
 
 
 def test_nobody_has_a_grant_by_default() -> None:
-    grants, _ = config.Config(home=Path("/home")).connector("telegram", Settings)
+    grants, _ = config.Config(home=Path("/state")).connector("telegram", Settings)
     assert grants == config.Grants()
     assert grants.owners == grants.raters == grants.talkers == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,15 @@ FAILURES = {
 
 
 def children() -> int:
-    """Processes of this one that still live."""
-    path = Path(f"/proc/self/task/{os.getpid()}/children")
-    return len(path.read_text().split()) if path.exists() else 1
+    """Workers of this process that still live; other tests' peers are none of ours."""
+    listed = Path(f"/proc/self/task/{os.getpid()}/children")
+    if not listed.exists():  # no Linux
+        found = subprocess.run(
+            ["pgrep", "-P", str(os.getpid()), "-f", "fake_worker"], capture_output=True, text=True
+        )
+        return len(found.stdout.split())
+    commands = [Path(f"/proc/{pid}/cmdline") for pid in listed.read_text().split()]
+    return sum(b"fake_worker" in path.read_bytes() for path in commands if path.exists())
 
 
 @pytest.mark.parametrize("mode", FAILURES)
