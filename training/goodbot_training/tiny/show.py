@@ -57,6 +57,7 @@ class Screen:
             print(json.dumps(result, ensure_ascii=False, indent=1))
             return
         before, after = result["before"], result["after"]
+        program = sys.argv[0] if sys.argv[0].endswith("goodbot") else "python -m goodbot"
         self._say(f"\n{'question':28}  {'before':{_WIDTH}}  after")
         for row in result["answers"][:_SHOWN_ANSWERS]:
             self._say(
@@ -74,9 +75,9 @@ class Screen:
             )
         self._say(
             f"all its data: {result['home']}\n\nWhat next:"
-            "\n  goodbot chat --demo-model      talk to the tiny model and rate it yourself"
-            "\n  goodbot demo --like terse      teach it another style"
-            "\n  goodbot run                    be a bot on Telegram with your own model: see README.md"
+            f"\n  {program} chat --demo-model   talk to the tiny model and rate it yourself"
+            f"\n  {program} demo --like terse   teach it another style"
+            f"\n  {program} run                 be a bot on Telegram with your own model: see README.md"
         )
 
     def _say(self, text: str) -> None:
