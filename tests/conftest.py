@@ -1,0 +1,51 @@
+"""For every test: no network but loopback."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+def _is_local(address: Any) -> bool:
+    """Unix sockets, and the loopback range by its addresses or its one name."""
+    if not isinstance(address, tuple):
+        return True
+    host = str(address[0])
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def loopback_only() -> Iterator[None]:
+    """Refuse every other connection of this process, and every other name."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex", "sendto"):
+            patch.setattr(socket.socket, name, _guarded(name))
+        real = socket.getaddrinfo
+
+        def getaddrinfo(host: Any, *arguments: Any, **keywords: Any) -> Any:
+            if host and not _is_local((host,)):
+                raise PermissionError(f"tests may not look up {host!r}")
+            return real(host, *arguments, **keywords)
+
+        patch.setattr(socket, "getaddrinfo", getaddrinfo)
+        yield
+
+
+def _guarded(name: str) -> Any:
+    real = getattr(socket.socket, name)
+
+    def call(self: socket.socket, *arguments: Any) -> Any:
+        if not _is_local(arguments[-1]):
+            raise PermissionError(f"tests may not reach {arguments[-1]!r}: only loopback")
+        return real(self, *arguments)
+
+    return call
