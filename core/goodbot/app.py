@@ -19,6 +19,7 @@ from goodbot.dispatcher import Dispatcher
 from goodbot.errors import ConfigError, GoodbotError
 from goodbot.hosts import Connectors
 from goodbot.jobs import child_environment
+from goodbot.limits import RateLimit
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.models import resolve
 from goodbot.plugins import PluginHost, choose_backend
@@ -119,6 +120,7 @@ class App:
         self.dispatcher = Dispatcher(
             store=store, authorization=self.connectors.authorization, plugins=plugins, clock=clock,
             pool=pool, min_ratings=config.training.min_ratings,
+            limit=RateLimit(config.serving.messages_per_minute, clock),
         )  # fmt: skip
         self.trainer = Trainer(
             store=store, registry=self.registry, plugins=plugins, clock=clock, backend=self.backend,

@@ -39,6 +39,8 @@ class ServingConfig:
     system_prompt: str = ""
     history: int = 8
     """Earlier exchanges of the same conversation that go into the prompt."""
+    messages_per_minute: int = 12
+    """Of one person who is neither owner nor rater; more are not answered."""
     seed: int = 0
     """The same question at the same place in the same order gets the same answer."""
 
@@ -214,6 +216,8 @@ def _check(config: Config) -> None:
         raise serving.error(
             "temperature", "temperature must be above 0: a bot that never varies cannot learn"
         )
+    if config.serving.messages_per_minute < 1:
+        raise serving.error("messages_per_minute", "messages_per_minute must be at least 1")
     if config.serving.max_tokens < 1 or config.serving.history < 0:
         raise serving.error("max_tokens", "max_tokens must be at least 1 and history at least 0")
 

@@ -27,6 +27,7 @@ from goodbot.events import (
     RatingKind,
     Receipt,
 )
+from goodbot.limits import RateLimit
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, access, adapters, inbox, ledger, runs
 from goodbot.store.ledger import LabelChange
@@ -45,7 +46,7 @@ class Dispatcher:
 
     def __init__(
         self, *, store: Store, authorization: Authorization, plugins: PluginHost, clock: Clock,
-        pool: runs.Pool, min_ratings: int,
+        pool: runs.Pool, min_ratings: int, limit: RateLimit,
     ) -> None:  # fmt: skip
         self._store = store
         self._authorization = authorization
@@ -53,6 +54,7 @@ class Dispatcher:
         self._clock = clock
         self._pool = pool
         self._min_ratings = min_ratings
+        self._limit = limit
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -111,7 +113,8 @@ class Dispatcher:
         if known is not None:
             return known
         if isinstance(event, CommandEvent):
-            receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED)
+            outcome = Outcome.ACCEPTED if self._in_time(event) else Outcome.IGNORED
+            receipt = Receipt(event_id=event.event_id, outcome=outcome)
         else:
             receipt = await self._admit(db, event)
         open_ = receipt.outcome is Outcome.ACCEPTED
@@ -125,7 +128,8 @@ class Dispatcher:
             return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
         enabled = await access.channel_enabled(db, event.channel)
         if self._authorization.may_talk(event.user, event.channel, enabled=enabled):
-            return Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED)
+            outcome = Outcome.ACCEPTED if self._in_time(event) else Outcome.IGNORED
+            return Receipt(event_id=event.event_id, outcome=outcome)
         text = ""
         if event.channel.kind is ChannelKind.PRIVATE and await access.tell_once(
             db, person(event.user)
@@ -135,6 +139,11 @@ class Dispatcher:
                 f"To be named, give the owner your id: {event.user.id}"
             )
         return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
+
+    def _in_time(self, event: Event) -> bool:
+        """Whether a person has not asked too often; those who teach and own are not counted."""
+        trusted = self._authorization.may(event.user, Grant.RATE)
+        return trusted or self._limit.allow(person(event.user))
 
     async def rate(
         self, db: aiosqlite.Connection, event: RatingEvent, turn: str | None = None

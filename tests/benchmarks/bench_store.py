@@ -26,6 +26,7 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
+from goodbot.limits import RateLimit
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, runs
 from goodbot.store import turns as turn_store
@@ -77,6 +78,7 @@ async def _dispatcher(store: Store) -> Dispatcher:
         clock=SystemClock(),
         pool=runs.Pool(scope="default", model="m", owners=("bench:1",)),
         min_ratings=40,
+        limit=RateLimit(60, SystemClock()),
     )
 
     async def nothing(event: Event) -> None:

@@ -17,6 +17,7 @@ from goodbot.clock import SystemClock
 from goodbot.dispatcher import Dispatcher
 from goodbot.errors import StoreError
 from goodbot.events import Event, RatingEvent, Receipt
+from goodbot.limits import RateLimit
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, runs
 
@@ -30,7 +31,7 @@ def make(store: Store) -> Dispatcher:
 
     dispatcher = Dispatcher(
         store=store, authorization=Authorization({"loopback": GRANTS}), plugins=PluginHost(),
-        clock=SystemClock(), pool=POOL, min_ratings=40,
+        clock=SystemClock(), pool=POOL, min_ratings=40, limit=RateLimit(60, SystemClock()),
     )  # fmt: skip
     dispatcher.wire(
         answer=nothing, command=nothing, acknowledge=nothing,

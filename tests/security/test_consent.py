@@ -137,3 +137,27 @@ async def test_what_was_refused_is_not_stored_either(tmp_path: Path) -> None:
     content = b"".join(path.read_bytes() for path in (tmp_path / "bot").glob("goodbot.db*"))
     assert b"let me in" not in content
     assert b"hello all" not in content
+
+
+async def test_a_rating_that_was_taken_back_keeps_nothing(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        answer = await bot.say("forget this after all")
+        await bot.react(answer, "👎")
+        await bot.command("undo")
+        clock.advance(8 * 86400)
+        await bot.app._expire()
+        assert await rows(bot.store, "SELECT id FROM turns") == []
+        assert await rows(bot.store, "SELECT seq FROM events") == []
+
+
+async def test_talkers_are_answered_so_often_a_minute_and_raters_always(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        limit = bot.app.config.serving.messages_per_minute
+        said = [await bot.say(f"{n}?", user="talker") for n in range(limit + 5)]
+        assert [bool(answer.turn) for answer in said] == [True] * limit + [False] * 5
+        assert (await bot.say("and now?", user="owner")).turn
+        clock.advance(60 / limit)
+        assert (await bot.say("and now?", user="talker")).turn
+        assert not (await bot.say("at once again?", user="talker")).turn

@@ -75,7 +75,6 @@ COMMANDS = (
         run=train,
         needs_server=True,
         summary="train now on all ratings that are not used yet",
-        usage="[wait]",
     ),
     Command(
         name="pause", grant=Grant.ADMINISTER, run=pause, summary="stop training until `resume`"

@@ -163,10 +163,14 @@ async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> 
 
 
 async def expire(db: aiosqlite.Connection, before: float) -> int:
-    """Delete unrated turns older than `before`; returns how many."""
+    """Delete turns older than `before` of which nobody thinks or said anything; returns how many.
+
+    A rating that was taken back keeps nothing; its events go with the turn.
+    """
     rows = await db.execute(
         "DELETE FROM turns WHERE created_at < ?"
-        " AND NOT EXISTS (SELECT 1 FROM events WHERE events.turn = turns.id)"
+        " AND rated = 0 AND NOT EXISTS (SELECT 1 FROM events WHERE events.turn = turns.id"
+        " AND events.kind NOT IN ('rate', 'retract'))"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (before,),
     )
