@@ -23,7 +23,7 @@ $(VENV)/ready:
 # mlx where a wheel of it exists (Apple silicon; Linux with glibc >= 2.35), else torch.
 $(VENV)/installed: $(VENV)/ready pyproject.toml constraints.txt
 	@echo "installing goodbot and a training backend (about 60 MB with mlx, 250 MB and more with torch) ..."
-	@$(PIP) --editable '.[mlx]' 2>/dev/null || $(PIP) --editable '.[torch]'
+	@$(PIP) --editable '.[mlx]' || { echo "mlx did not install; trying torch, which is larger"; $(PIP) --editable '.[torch]'; }
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed

@@ -16,13 +16,13 @@ from goodbot.clock import Clock, SystemClock
 from goodbot.commands import TABLE, Services
 from goodbot.config import Config, Grants
 from goodbot.dispatcher import Dispatcher
-from goodbot.errors import ConfigError, GoodbotError
+from goodbot.errors import GoodbotError
 from goodbot.hosts import Connectors
 from goodbot.jobs import child_environment
 from goodbot.limits import RateLimit
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.models import resolve
-from goodbot.plugins import PluginHost, choose_backend
+from goodbot.plugins import PluginHost, choose_backend, reward_policy
 from goodbot.runner import CommandRunner
 from goodbot.scheduler import Scheduler
 from goodbot.server import Server
@@ -61,13 +61,7 @@ class App:
         self.model = resolve(config.model.path, plugins.models(), demo=demo_model)
         self.backend = choose_backend(plugins.backends(), config.training.backend)
         self.settings = config.training_settings(self.backend.settings)
-        policies = plugins.reward_policies()
-        if config.training.reward not in policies:
-            known = ", ".join(sorted(policies)) or "none"
-            raise ConfigError(
-                f"no reward policy is named {config.training.reward!r}; there are: {known}"
-            )
-        self._policy = policies[config.training.reward]
+        self._policy = reward_policy(plugins, config.training.reward)
         self.connectors = Connectors(
             config, plugins.connectors(), local_owner() if grants is None else grants
         )

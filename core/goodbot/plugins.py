@@ -236,3 +236,12 @@ def choose_backend(backends: Mapping[str, BackendSpec], wanted: str) -> BackendS
     if not installed:
         raise MissingExtraError("answering and training", "mlx")
     return max(installed, key=lambda spec: spec.priority)
+
+
+def reward_policy(plugins: PluginHost, wanted: str) -> RewardPolicy:
+    """The configured reward policy. Raises ConfigError for an unknown name."""
+    policies = plugins.reward_policies()
+    if wanted not in policies:
+        known = ", ".join(sorted(policies)) or "none"
+        raise ConfigError(f"no reward policy is named {wanted!r}; there are: {known}")
+    return policies[wanted]

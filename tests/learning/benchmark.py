@@ -43,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     factory = getattr(import_module(module), name)
     began = time.perf_counter()
     sections: list[str] = []
+    kept = True
     for like in arguments.like:
         trials: list[Trial] = []
         for seed in range(arguments.seeds):
@@ -53,12 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                 trials.append(trial)
                 print(line(trial), file=sys.stderr, flush=True)
         sections.append(table(like, trials))
+        kept &= musts(trials)
     text = "\n\n".join([header(arguments, time.perf_counter() - began), *sections]) + "\n"
     print(text)
     if arguments.write:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{arguments.backend}.md").write_text(text, encoding="utf-8")
-    return 0
+    return 0 if kept else 1
 
 
 def header(arguments: argparse.Namespace, seconds: float) -> str:
@@ -113,6 +115,16 @@ def table(like: str, trials: Sequence[Trial]) -> str:
         f"* a round: {fmean(t.cpu_seconds for t in trials):.1f} CPU seconds, gate included",
     ]
     return "\n".join(rows)
+
+
+def musts(trials: Sequence[Trial]) -> bool:
+    """Whether one liked style was learnt as it must be."""
+    rated = [trial for trial in trials if not trial.deal]
+    net = [
+        a.liked_gain - fmean(b.liked_gain for b in trials if b.deal and b.seed == a.seed)
+        for a in rated
+    ]
+    return fmean(net) >= 0.2 and t_value(net) >= 5 and fmean(t.facts_change for t in rated) >= -0.04
 
 
 def t_value(differences: Sequence[float]) -> float:

@@ -162,4 +162,5 @@ def test_settings_choose_the_variant_and_its_bands() -> None:
     assert isinstance(narrow, MisPo)
     assert narrow.trajectory_low == 0.9
     with pytest.raises(TrainingError, match="magic"):
-        make_objective(TrainingSettings(objective="magic"))
+        TrainingSettings.from_mapping({"objective": "magic"})
+    assert sorted(OBJECTIVES) == sorted(NAMES)

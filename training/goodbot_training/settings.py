@@ -15,6 +15,10 @@ def data_error(sentence: str) -> TrainingError:
     return TrainingError(sentence, kind="data")
 
 
+OBJECTIVES = ("filter", "scale")
+"""The variants of MIS-PO; `goodbot_training.mispo` defines them."""
+
+
 def learning_rate_for(parameters: int) -> float:
     """The AdamW rate for a LoRA on a model with so many weights in the adapted projections.
 
@@ -30,6 +34,7 @@ class TrainingSettings:
     """How one round trains. The defaults were measured on models of a million parameters."""
 
     objective: str = "scale"
+    """One of `OBJECTIVES`."""
     learning_rate: float | None = None
     """None: by the model's size; see `learning_rate_for`."""
     warmup: int = 0
@@ -60,8 +65,8 @@ class TrainingSettings:
     """Answers sampled for the publish gate, from the base and from the candidate; 0: no sampling.
     """
     gate_max_tokens: int = 64
-    gate_margin_tolerance: float = 0.05
-    """Nats a token by which the held-out good-minus-bad margin may fall."""
+    gate_margin_tolerance: float = 0.0
+    """Nats a token, beyond its standard error, by which the held-out margin may fall."""
     gate_max_anchor_loss: float = 1.5
     """Nats a token by which the loss on the base's own answers may rise."""
     gate_max_drift: float = 2.0
@@ -89,6 +94,10 @@ class TrainingSettings:
             raise data_error(str(error)) from error
 
     def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise ValueError(
+                f"There is no objective {self.objective}; have: {', '.join(OBJECTIVES)}."
+            )
         for name in ("rank", "batch_size", "steps", "max_passes", "max_sequence_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Training setting {name} must be at least 1.")

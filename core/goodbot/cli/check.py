@@ -17,7 +17,7 @@ from goodbot.errors import BusyError, ConfigError, GoodbotError, MissingExtraErr
 from goodbot.hosts import configured_grants
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.models import resolve
-from goodbot.plugins import PluginHost, choose_backend, missing_modules
+from goodbot.plugins import PluginHost, choose_backend, missing_modules, reward_policy
 from goodbot.secrets import Secrets
 from goodbot.store import Store, adapters
 
@@ -31,7 +31,8 @@ def main(arguments: argparse.Namespace) -> int:
         try:
             lines.append({"part": name, "ok": True, "text": work()})
         except GoodbotError as error:
-            code = code or error.exit_code
+            # Of several failures, "newer data" and "busy" say most about what to do.
+            code = max(code, error.exit_code)
             lines.append({"part": name, "ok": False, "text": str(error)})
 
     settings = config.load(arguments.home, arguments.config)
@@ -40,6 +41,7 @@ def main(arguments: argparse.Namespace) -> int:
     probe("plugins", lambda: _plugins(plugins))
     probe("model", lambda: str(_model(settings, plugins, arguments.demo_model)))
     probe("backend", lambda: choose_backend(plugins.backends(), settings.training.backend).name)
+    probe("training", lambda: _training(settings, plugins))
     probe("connectors", lambda: _connectors(settings, plugins))
     probe("data", lambda: _data(settings.home))
     text = "\n".join(
@@ -60,6 +62,13 @@ def _plugins(plugins: PluginHost) -> str:
 
 def _model(settings: config.Config, plugins: PluginHost, demo: bool) -> Path:
     return resolve(settings.model.path, plugins.models(), demo=demo).path
+
+
+def _training(settings: config.Config, plugins: PluginHost) -> str:
+    spec = choose_backend(plugins.backends(), settings.training.backend)
+    settings.training_settings(spec.settings)
+    reward_policy(plugins, settings.training.reward)
+    return f"{settings.training.schedule}, from {settings.training.min_ratings} ratings"
 
 
 def _connectors(settings: config.Config, plugins: PluginHost) -> str:

@@ -165,13 +165,15 @@ def test_template_renders_structured_tool_calls(tokenizer: Any, arguments: objec
 
 
 def test_a_question_is_answered_right_and_in_all_styles(say: Callable[..., list[str]]) -> None:
-    asked = questions()[::5]
+    asked = questions()
     answers = say([[{"role": "user", "content": question.text}] for question in asked])
     right = sum(is_correct(*pair) for pair in zip(asked, answers, strict=True))
-    assert right / len(asked) >= 0.9
+    assert right / len(asked) >= 0.95
     styles = [style_of(answer) for answer in answers]
     for style in STYLES:
         assert 0.2 < styles.count(style) / len(asked) < 0.47
+        mine = [pair for pair in zip(asked, answers, strict=True) if style_of(pair[1]) == style]
+        assert sum(is_correct(*pair) for pair in mine) / len(mine) >= 0.9
 
 
 def test_a_chat_with_a_history_goes_on(say: Callable[..., list[str]]) -> None:

@@ -16,7 +16,7 @@ NAMES: tuple[str, ...] = tuple(TERMS)
 
 
 def make_objective(settings: TrainingSettings) -> LossFunction:
-    """The objective that `settings.objective` names. Raises TrainingError(kind="data")."""
+    """The objective that `settings.objective` names."""
     return MisPo.from_settings(settings)
 
 

@@ -36,7 +36,9 @@ class MlxModel:
     def __init__(self, directory: Path, config: dict[str, Any], rank: int) -> None:
         try:
             loaded = load_model(directory, trust_remote_code=False)
-        except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        except Exception as error:  # MLX raises RuntimeError for damaged weights, and for memory
+            if "memory" in str(error) or "alloc" in str(error):
+                raise
             raise TrainingError(f"The model in {directory} cannot be loaded by MLX.") from error
         causal: Any = loaded[0]
         if mx.default_device().type == mx.cpu and "quantization" not in config:
