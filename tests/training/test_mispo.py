@@ -9,6 +9,7 @@ import pytest
 from goodbot.errors import TrainingError
 from goodbot_training.mispo import BANDS, TERMS, MisPo
 from goodbot_training.objectives import NAMES, make_objective
+from goodbot_training.settings import OBJECTIVES
 from goodbot_training.types import TrainingSettings
 
 from tests.support import require
