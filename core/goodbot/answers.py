@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Mapping
 
 import aiosqlite
 
-from goodbot.adapters import AdapterRegistry
 from goodbot.clock import Clock
 from goodbot.config import ServingConfig
 from goodbot.connector import Connector, ReplyStream
@@ -34,13 +33,12 @@ class Answers:
     """Answers messages, one at a time in each conversation, in their order."""
 
     def __init__(
-        self, *, store: Store, server: Server, registry: AdapterRegistry, dispatcher: Dispatcher,
+        self, *, store: Store, server: Server, dispatcher: Dispatcher,
         plugins: PluginHost, clock: Clock, config: ServingConfig, model: str, label: str,
         connectors: Mapping[str, Connector],
     ) -> None:  # fmt: skip
         self._store = store
         self._server = server
-        self._registry = registry
         self._dispatcher = dispatcher
         self._plugins = plugins
         self._clock = clock

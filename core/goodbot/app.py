@@ -127,7 +127,7 @@ class App:
             config=config.training, pool=pool,
         )  # fmt: skip
         answers = Answers(
-            store=store, server=self.server, registry=self.registry, dispatcher=self.dispatcher,
+            store=store, server=self.server, dispatcher=self.dispatcher,
             plugins=plugins, clock=clock, config=config.serving, model=self.model.name,
             label=self.model.label, connectors=self.connectors.running,
         )  # fmt: skip
