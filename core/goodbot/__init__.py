@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from goodbot.hookspecs import hookimpl
     from goodbot.ratings import RewardPolicy, TurnRating
+    from goodbot.setup import Check, CheckState, ConnectorSetup, Examined, Identity, Probe
 
 __version__ = "0.1.0"
 
@@ -45,19 +46,25 @@ __all__ = [
     "Capability",
     "ChannelKind",
     "ChannelRef",
+    "Check",
+    "CheckState",
     "CommandEvent",
     "Connector",
     "ConnectorError",
     "ConnectorHost",
+    "ConnectorSetup",
     "ConnectorSpec",
     "Event",
+    "Examined",
     "FatalConnectorError",
     "GoodbotError",
+    "Identity",
     "MessageEvent",
     "MessageRef",
     "OpenTurn",
     "OrderKey",
     "Outcome",
+    "Probe",
     "RatingEvent",
     "RatingKind",
     "Receipt",
@@ -79,6 +86,7 @@ _HOMES = {
     "errors": ("ConnectorError", "FatalConnectorError", "GoodbotError", "RetriableError"),
     "hookspecs": ("hookimpl",),
     "ratings": ("RewardPolicy", "TurnRating"),
+    "setup": ("Check", "CheckState", "ConnectorSetup", "Examined", "Identity", "Probe"),
 }  # fmt: skip
 """Where a public name lives; those that are not here live in `events`."""
 

@@ -55,6 +55,9 @@ class ConnectorSpec:
     """The extra of the distribution that brings `requires`."""
     secrets: tuple[str, ...] = ()
     """Environment variables that it needs."""
+    setup: str = ""
+    """`package.module:Class`, a `ConnectorSetup`; without one, `init` and `doctor` only look at
+    the config and the secrets."""
     api_version: int = API_VERSION
 
 
@@ -158,6 +161,13 @@ class Connector(ABC):
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:  # noqa: B027
         """Tell one person what became of their event, privately; by default nothing is shown."""
+
+    async def private(self, user: str) -> ChannelRef | None:
+        """The private chat with a person, opened if need be; None where there can be none.
+
+        News and progress go there, never into a channel.
+        """
+        return None
 
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """Read the reactions on open turns again. Needs RECONCILE."""

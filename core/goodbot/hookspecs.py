@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from goodbot.events import RatingEvent, Receipt
     from goodbot.models import ModelSpec
     from goodbot.ratings import RewardPolicy
+    from goodbot.setup import Probe
     from goodbot.turns import Turn
 
 hookspec = pluggy.HookspecMarker("goodbot")
@@ -44,6 +45,11 @@ def register_reward_policy() -> RewardPolicy:  # pyright: ignore[reportReturnTyp
 @hookspec
 def register_model() -> ModelSpec:  # pyright: ignore[reportReturnType]
     """Offer a model directory that is shipped with the plugin, under a short name."""
+
+
+@hookspec
+def register_probe() -> Probe:  # pyright: ignore[reportReturnType]
+    """Offer a part that `goodbot doctor` looks at."""
 
 
 @hookspec

@@ -24,7 +24,7 @@ from goodbot.errors import (
 )
 from goodbot.events import CommandEvent, Event, RatingEvent, Receipt
 from goodbot.plugins import missing_modules
-from goodbot.secrets import Secrets
+from goodbot.secrets import Secrets, SecretStore
 from goodbot.store import Store, inbox, turns
 
 logger = logging.getLogger(__name__)
@@ -38,10 +38,10 @@ class Host:
 
     def __init__(
         self, spec: ConnectorSpec, dispatcher: Dispatcher, store: Store, clock: Clock, state_dir: Path,
-        errors: dict[str, str],
+        errors: dict[str, str], environ: Mapping[str, str],
     ) -> None:  # fmt: skip
         self.clock = clock
-        self.secrets = Secrets(spec.secrets)
+        self.secrets = Secrets(spec.secrets, environ)
         self.stopping = asyncio.Event()
         self.state_dir = state_dir
         self._name = spec.name
@@ -109,15 +109,19 @@ class Connectors:
 
     def build(self, dispatcher: Dispatcher, store: Store, clock: Clock) -> None:
         """Import and construct each configured connector. Raises MissingExtraError, ConfigError."""
+        names = [name for spec in self._specs.values() for name in spec.secrets]
+        environ = SecretStore(self._config.home).environment(names)
         for name, spec in sorted(self._specs.items()):
             if missing_modules(spec.requires):
                 raise MissingExtraError(f"the {name} connector", spec.extra or name)
             host = Host(
-                spec, dispatcher, store, clock, self._config.home / "connectors" / name, self.errors
-            )
+                spec, dispatcher, store, clock, self._config.home / "connectors" / name, self.errors,
+                environ,
+            )  # fmt: skip
             if missing := host.secrets.missing():
                 raise ConfigError(
-                    f"the {name} connector has no token: set the environment variable {missing[0]}"
+                    f"the {name} connector has no token: run `goodbot init`, or set the "
+                    f"environment variable {missing[0]}"
                 )
             _, settings = self._config.connector(name, spec.settings)
             module, _, cls = spec.factory.partition(":")

@@ -20,6 +20,7 @@ from goodbot.errors import ConfigError, MissingExtraError
 from goodbot.events import RatingEvent, Receipt
 from goodbot.models import ModelSpec
 from goodbot.ratings import RewardPolicy
+from goodbot.setup import Probe
 from goodbot.turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 GROUP = "goodbot"
 """The entry-point group that plugins are found in."""
 
-_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, RewardPolicy, ModelSpec)
+_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, RewardPolicy, ModelSpec, Probe)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +127,10 @@ class PluginHost:
     def models(self) -> dict[str, ModelSpec]:
         """Models that plugins ship, by name."""
         return self._collect("register_model", ModelSpec)
+
+    def probes(self) -> dict[str, Probe]:
+        """Probes of `goodbot doctor`, by name."""
+        return self._collect("register_probe", Probe)
 
     def add_commands(self, subparsers: argparse._SubParsersAction[Any]) -> None:
         """Let plugins add their commands to the program."""

@@ -1,10 +1,21 @@
-"""Tokens come from the environment and never show up in a `repr`, a log or a traceback."""
+"""Tokens: from the environment, the keyring or a 0600 file; never in a `repr`, log or traceback."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from goodbot.errors import ConfigError, MissingExtraError
+
+FILE = "secrets.env"
+"""In the state directory: `NAME=value` lines, readable by the owner alone."""
+_SERVICE = "goodbot"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,3 +51,123 @@ class Secrets:
     def missing(self) -> tuple[str, ...]:
         """The declared names that are not set."""
         return tuple(name for name, value in self._values.items() if not value)
+
+
+class SecretStore:
+    """Where a person's tokens are kept. The environment wins, then the keyring, then the file."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / FILE
+        self._user = str(home)
+        """One entry a state directory in the keyring."""
+
+    def environment(self, names: Iterable[str]) -> dict[str, str]:
+        """Our own environment, with the stored values of `names` where it has none.
+
+        Raises ConfigError for a file that others can read or that is no list of NAME=value.
+        """
+        merged = dict(os.environ)
+        stored: dict[str, str] | None = None
+        for name in names:
+            if merged.get(name):
+                continue
+            stored = self._read() if stored is None else stored
+            if value := self._keyring_get(name) or stored.get(name, ""):
+                merged[name] = value
+        return merged
+
+    def where(self, name: str) -> str:
+        """`environment`, `keyring`, `file`, or empty when it is not set. Raises ConfigError."""
+        if os.environ.get(name):
+            return "environment"
+        if self._keyring_get(name):
+            return "keyring"
+        return "file" if self._read().get(name) else ""
+
+    def set(self, name: str, value: str, *, keyring: bool = False) -> None:
+        """Keep a value, in one place only. Raises ConfigError, MissingExtraError."""
+        if not value.isprintable() or value != value.strip():
+            raise ConfigError(f"{name} holds characters that no token has: copy it again")
+        if keyring:
+            _require_keyring().set_password(_SERVICE, self._key(name), value)
+            self._write({k: v for k, v in self._read().items() if k != name})
+        else:
+            self._write({**self._read(), name: value})
+
+    def delete(self, name: str) -> bool:
+        """Forget a value wherever it is kept; False if it was not."""
+        stored = self._read()
+        found = name in stored
+        if found:
+            self._write({k: v for k, v in stored.items() if k != name})
+        if self._keyring_get(name):
+            _require_keyring().delete_password(_SERVICE, self._key(name))
+            found = True
+        return found
+
+    def _key(self, name: str) -> str:
+        return f"{name}@{self._user}"
+
+    def _keyring_get(self, name: str) -> str:
+        if not keyring_usable():
+            return ""
+        try:
+            return _require_keyring().get_password(_SERVICE, self._key(name)) or ""
+        except Exception:  # locked, or its daemon is gone: the library has no common error
+            return ""
+
+    def _read(self) -> dict[str, str]:
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise ConfigError(f"cannot be read: {error.strerror}", path=self.path) from error
+        with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+            info = os.fstat(file.fileno())
+            if info.st_uid != os.geteuid() or stat.S_IMODE(info.st_mode) & 0o077:
+                raise ConfigError(
+                    f"others can read the tokens in it: chmod 600 {self.path}", path=self.path
+                )
+            return dict(self._line(n, text) for n, text in enumerate(file, 1) if _matters(text))
+
+    def _line(self, number: int, text: str) -> tuple[str, str]:
+        name, equals, value = text.strip().partition("=")
+        if not equals or not name.isidentifier():
+            raise ConfigError("write one NAME=value a line", path=self.path, line=number)
+        return name, value.strip().strip("\"'")
+
+    def _write(self, values: Mapping[str, str]) -> None:
+        if not values:
+            self.path.unlink(missing_ok=True)
+            return
+        partial = self.path.with_name(FILE + ".new")
+        partial.unlink(missing_ok=True)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write("# Tokens of goodbot's connectors. Keep this file to yourself.\n")
+            file.writelines(f"{name}={value}\n" for name, value in sorted(values.items()))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self.path)
+
+
+def keyring_usable() -> bool:
+    """Whether the keyring extra is installed and this session has a keyring to speak to."""
+    if find_spec("keyring") is None:
+        return False
+    try:
+        backend = import_module("keyring").get_keyring()
+    except Exception:  # a broken desktop session
+        return False
+    return float(getattr(backend, "priority", 0)) >= 1
+
+
+def _require_keyring() -> Any:
+    if find_spec("keyring") is None:
+        raise MissingExtraError("keeping tokens in the keyring", "keyring")
+    return import_module("keyring")
+
+
+def _matters(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")

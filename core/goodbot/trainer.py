@@ -172,7 +172,7 @@ class Trainer:
                     "prompt_tokens": turn.prompt_tokens, "tokens": turn.tokens,
                     "logprobs": turn.logprobs, "temperature": turn.temperature,
                     "version": version if str(version) in behaviour else BASE,
-                    "reward": item.reward, "weight": 1.0, "split": item.split,
+                    "reward": item.reward, "weight": item.weight, "split": item.split,
                 }
             )  # fmt: skip
         return {

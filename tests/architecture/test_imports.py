@@ -22,7 +22,7 @@ FRAMEWORKS = {
 }  # fmt: skip
 CHAT = {"discord", "slack_bolt", "slack_sdk", "telegram", "botbuilder", "nio"}
 HEAVY = {*FRAMEWORKS, *CHAT, "aiohttp", "httpx", "numpy", "pytest"}
-CORE_MAY = {"pluggy", "aiosqlite"}
+CORE_MAY = {"aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit"}
 
 
 def offences(package: str, banned: set[str], *, but: str = "\0") -> list[str]:

@@ -14,6 +14,7 @@ import random
 from goodbot.connector import Connector, ConnectorHost
 from goodbot.errors import ConnectorError, RetriableError, StoreError
 from goodbot.events import (
+    ChannelKind,
     ChannelRef,
     CommandEvent,
     Event,
@@ -111,6 +112,12 @@ class TelegramConnector(Connector):
         stream = self._stream(channel, reply_to)
         stream.begin()
         return stream
+
+    async def private(self, user: str) -> ChannelRef:
+        """A private chat has the person's own id; they must have written to the bot first."""
+        return ChannelRef(
+            connector=SPEC.name, account=self.account, id=user, kind=ChannelKind.PRIVATE
+        )
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
         """A press gets a toast, a command or a message an answer; a reaction gets nothing.

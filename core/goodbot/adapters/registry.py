@@ -65,7 +65,7 @@ class AdapterRegistry:
 
     async def active(self) -> int:
         """The version that the pointer names; 0 is the base model."""
-        return await self._store.read(lambda db: adapters.pointer(db, self.scope))
+        return await self._store.read(lambda db: adapters.pointer(db, self.scope, self._model))
 
     async def wanted(self) -> int:
         """The version that should answer now: the pointer, or the base while goodbot is `off`."""
@@ -103,7 +103,7 @@ class AdapterRegistry:
 
         async def move(db: aiosqlite.Connection) -> None:
             moved = await adapters.move_pointer(
-                db, self.scope, expected, version, self._clock.now()
+                db, self.scope, self._model, expected, version, self._clock.now()
             )
             if not moved or await adapters.tainted(db, version):
                 raise _NotMovedError
@@ -197,7 +197,9 @@ class AdapterRegistry:
                 target = await self.clean_ancestor(await self._parent(target))
         if target != active:
             await self._store.write(
-                lambda db: adapters.move_pointer(db, self.scope, active, target, self._clock.now())
+                lambda db: adapters.move_pointer(
+                    db, self.scope, self._model, active, target, self._clock.now()
+                )
             )
         if await self._server.served() != await self.wanted():
             await self._switch_over()

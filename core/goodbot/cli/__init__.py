@@ -1,7 +1,7 @@
 """The `goodbot` program. Starting it imports neither a chat SDK nor an ML framework.
 
 `parser` holds the table of words, `client` speaks to the daemon (or works without one), `run` is
-the daemon, `check` looks before anything starts, `output` prints.
+the daemon, `doctor` looks at every part, `init` sets up, `output` prints.
 """
 
 from __future__ import annotations

@@ -33,7 +33,9 @@ class RemoteError(GoodbotError):
 def main(arguments: argparse.Namespace) -> int:
     """Run the command and print its answer."""
     command: str = arguments.command
-    args = [arguments.word] if arguments.word else []
+    args = [arguments.word] if arguments.word else list(arguments.words)
+    if arguments.since:
+        args += ["since", arguments.since]
     waits = command == "train" and not arguments.no_wait
     if waits:
         args.append("wait")

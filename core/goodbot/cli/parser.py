@@ -1,4 +1,4 @@
-"""Which words the program knows. Commands of plugins are asked for only when they are needed."""
+"""Reads the command line. Commands of plugins are asked for only when they are needed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from goodbot.cli import words
 from goodbot.errors import GoodbotError, UsageError
 
 _MOTTO = "Good bot. Bad bot. It learns."
-_CALL = "goodbot.cli.client:main"
 _GLOBAL_VALUES = ("--home", "--config")
 
 Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
@@ -84,39 +84,7 @@ def _parser() -> tuple[_Parser, Commands[_Parser]]:
     parser.add_argument("--version", action="version", version=f"goodbot {__version__}")
     _add_globals(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
-
-    run = commands.add_parser("run", help="be the bot: connect, answer, learn")
-    run.add_argument(
-        "--demo-model", action="store_true", help="answer with the tiny demonstration model"
-    )
-    run.set_defaults(run="goodbot.cli.run:main")
-
-    check = commands.add_parser("check", help="look whether everything is in place; starts nothing")
-    check.add_argument("--demo-model", action="store_true", help=argparse.SUPPRESS)
-    check.add_argument("--json", action="store_true", help="print one JSON object")
-    check.set_defaults(run="goodbot.cli.check:main")
-
-    _call(commands, "status", "what answers, and how far the next training is")
-    for name, text in (
-        ("good", "the last answer in the terminal's chat, or ANSWER, was good"),
-        ("bad", "it was bad"),
-        ("undo", "take your rating back"),
-    ):
-        _call(commands, name, text, "ANSWER", "an id from `goodbot history`")
-    _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
-    train = _call(commands, "train", "train now on all ratings that are not used yet")
-    train.add_argument(
-        "--no-wait", action="store_true", help="return at once; `status` shows how far it is"
-    )
-    _call(commands, "pause", "stop training until `resume`")
-    _call(commands, "resume", "undo `pause` and `off`")
-    _call(commands, "off", "the base model answers and nothing is trained, until `resume`")
-    _call(
-        commands, "rollback", "back to the version before, to VERSION, or to `base`",
-        "VERSION", "a version from `goodbot adapters`, or `base`",
-    )  # fmt: skip
-    _call(commands, "adapters", "all versions and where they come from")
-    _call(commands, "plugins", "what is plugged in")
+    words.add(commands)
     return parser, commands
 
 
@@ -140,18 +108,6 @@ def _take_globals_anywhere(commands: Commands[_Parser]) -> None:
             _add_globals(parser, argparse.SUPPRESS, hide=True)
         except argparse.ArgumentError:
             continue  # a plugin's command has an option of that name itself
-
-
-def _call(
-    commands: Commands[_Parser], name: str, text: str, argument: str = "", about: str = ""
-) -> argparse.ArgumentParser:
-    """A command that the daemon runs, with at most one optional word."""
-    parser = commands.add_parser(name, help=text, description=text)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    if argument:
-        parser.add_argument("word", nargs="?", metavar=argument, help=about)
-    parser.set_defaults(run=_CALL, command=name, word=None)
-    return parser
 
 
 def _add_plugin_commands(commands: Commands[_Parser], argv: Sequence[str]) -> None:

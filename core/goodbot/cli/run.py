@@ -13,6 +13,7 @@ from goodbot import config, log
 from goodbot.app import App, open_plugins
 from goodbot.control import ControlSocket
 from goodbot.dispatcher import progress
+from goodbot.secrets import SecretStore
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -30,7 +31,8 @@ async def _run(arguments: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     plugins = open_plugins(settings)
     names = [name for spec in plugins.connectors().values() for name in spec.secrets]
-    log.to_stderr(secrets=[os.environ.get(name, "") for name in names])
+    environ = SecretStore(settings.home).environment(names)
+    log.to_stderr(secrets=[environ.get(name, "") for name in names])
     app = App(settings, plugins, demo_model=arguments.demo_model)
     control = ControlSocket(app)
     try:

@@ -29,7 +29,8 @@ async def enable_channel(
 ) -> bool:
     """Switch a channel on; False if it was on already."""
     rows = await db.execute(
-        "INSERT OR IGNORE INTO channels VALUES (?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO channels (connector, account, channel, enabled_by, enabled_at)"
+        " VALUES (?, ?, ?, ?, ?)",
         (channel.connector, channel.account, channel.id, by, now),
     )
     return rows.rowcount > 0

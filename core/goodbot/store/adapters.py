@@ -47,9 +47,12 @@ async def add(db: aiosqlite.Connection, row: AdapterRow, scope: str) -> None:
     )  # fmt: skip
 
 
-async def pointer(db: aiosqlite.Connection, scope: str) -> int:
-    """The active version; 0 is the base model."""
-    row = first(await fetch(db, "SELECT version FROM pointers WHERE scope = ?", (scope,)))
+async def pointer(db: aiosqlite.Connection, scope: str, model: str) -> int:
+    """The active version of a base model; 0 is the base model itself."""
+    rows = await fetch(
+        db, "SELECT version FROM pointers WHERE (scope, model) = (?, ?)", (scope, model)
+    )
+    row = first(rows)
     return row[0] if row else 0
 
 
@@ -60,12 +63,13 @@ async def tainted(db: aiosqlite.Connection, version: int) -> str:
 
 
 async def move_pointer(
-    db: aiosqlite.Connection, scope: str, expected: int, version: int, now: float
+    db: aiosqlite.Connection, scope: str, model: str, expected: int, version: int, now: float
 ) -> bool:
     """Compare and set the active version; False when somebody else has moved it."""
+    await db.execute("INSERT OR IGNORE INTO pointers VALUES (?, ?, 0, ?)", (scope, model, now))
     rows = await db.execute(
-        "UPDATE pointers SET version = ?, updated_at = ? WHERE scope = ? AND version = ?",
-        (version, now, scope, expected),
+        "UPDATE pointers SET version = ?, updated_at = ? WHERE (scope, model, version) = (?, ?, ?)",
+        (version, now, scope, model, expected),
     )
     return rows.rowcount == 1
 
@@ -117,6 +121,7 @@ async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) ->
                 "UPDATE runs SET state = 'released' WHERE id = ? AND state IN ('running', 'activated')",
                 (adapter.run,),
             )
-    if marked and await pointer(db, scope) in marked:
+    rows = await fetch(db, "SELECT version FROM pointers WHERE scope = ?", (scope,))
+    if any(row[0] in marked for row in rows):
         await access.set_switch(db, "retrain", reason)
     return marked

@@ -50,6 +50,7 @@ class Item:
     split: str
     reward: float
     labels: Mapping[str, float]
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,8 +155,11 @@ async def start(
     )
     (run,) = first(rows) or (0,)
     await db.executemany(
-        "INSERT INTO run_items VALUES (?, ?, ?, ?, ?)",
-        [(run, item.turn, item.split, item.reward, codec.dump_json(item.labels)) for item in items],
+        "INSERT INTO run_items (run, turn, split, reward, labels, weight) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (run, item.turn, item.split, item.reward, codec.dump_json(item.labels), item.weight)
+            for item in items
+        ],
     )
     return run
 

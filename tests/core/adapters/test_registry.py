@@ -378,7 +378,7 @@ async def test_compare_and_set(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "goodbot.db")
     try:
         moves = [
-            store.write(lambda db, v=v: adapters.move_pointer(db, "default", 0, v, 0.0))
+            store.write(lambda db, v=v: adapters.move_pointer(db, "default", "m", 0, v, 0.0))
             for v in range(1, 11)
         ]
         assert sorted(await asyncio.gather(*moves)) == [False] * 9 + [True]

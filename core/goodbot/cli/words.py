@@ -1,0 +1,131 @@
+"""The words of the `goodbot` program, and which module does what each says.
+
+`_call` adds a command that the daemon runs (or this process, while none runs): its words go to
+the table in `goodbot.commands` as they stand. `_own` adds one that a module of this package runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
+Parser = argparse.ArgumentParser
+
+_CALL = "goodbot.cli.client:main"
+
+
+def add(commands: Commands[Any]) -> None:
+    """All commands, in the order in which `--help` shows them."""
+    _setting_up(commands)
+    _rating(commands)
+    _learning(commands)
+    _people(commands)
+    _keeping(commands)
+
+
+def _setting_up(commands: Commands[Any]) -> None:
+    init = _own(commands, "init", "set goodbot up, or change how it is set up")
+    init.add_argument("--yes", action="store_true", help="ask nothing; take the flags and defaults")
+
+    model = _own(commands, "model", "what answers: list what is here, choose, or switch")
+    model.add_argument("action", nargs="?", choices=("list", "use", "switch"), default="list")
+    model.add_argument("name", nargs="?", help="`auto`, a name in the hub, a directory, a server")
+    model.add_argument("--yes", action="store_true", help="download and change without asking")
+
+    run = _own(commands, "run", "be the bot: connect, answer, learn", json=False)
+    run.add_argument(
+        "--demo-model", action="store_true", help="answer with the tiny demonstration model"
+    )
+
+    doctor = _own(commands, "doctor", "look at every part, and say what to do; changes nothing")
+    doctor.add_argument("topic", nargs="?", choices=("serving",), help="only this part, in detail")
+    doctor.add_argument("--security", action="store_true", help="who may talk, rate, administer")
+    doctor.add_argument("--demo-model", action="store_true", help=argparse.SUPPRESS)
+
+    _call(commands, "status", "what answers, and how far the next training is")
+
+
+def _rating(commands: Commands[Any]) -> None:
+    for name, text in (
+        ("good", "the last answer in the terminal's chat, or ANSWER, was good"),
+        ("bad", "it was bad"),
+        ("undo", "take your rating back"),
+    ):
+        _call(commands, name, text, "ANSWER", "an id from `goodbot history`")
+    _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
+    _call(commands, "why", "what the version that answers was trained on, and what it changed")
+
+
+def _learning(commands: Commands[Any]) -> None:
+    train = _call(commands, "train", "train now on all ratings that are not used yet")
+    train.add_argument(
+        "--no-wait", action="store_true", help="return at once; `status` shows how far it is"
+    )
+    _call(commands, "pause", "stop training until `resume`")
+    _call(commands, "resume", "undo `pause` and `off`")
+    _call(commands, "off", "the base model answers and nothing is trained, until `resume`")
+    rollback = _call(
+        commands, "rollback", "back to the version before, to VERSION, or to `base`",
+        "VERSION", "a version from `goodbot adapters`, or `base`",
+    )  # fmt: skip
+    rollback.add_argument(
+        "--since", metavar="DATE", help="also leave out all ratings since then (2026-11-21)"
+    )
+    _call(commands, "adapters", "all versions and where they come from")
+
+
+def _people(commands: Commands[Any]) -> None:
+    _call(commands, "pair", "a one-time code that makes its sender an owner", "CONNECTOR", "which")
+    people = _call(commands, "people", "who may talk, rate and administer; grant and revoke")
+    people.add_argument("words", nargs="*", metavar="grant ROLE PERSON | revoke PERSON")
+    channels = _call(commands, "channels", "where the bot is on; switch it on and off")
+    channels.add_argument("words", nargs="*", metavar="list | enable CHANNEL | disable CHANNEL")
+    forget = _call(
+        commands, "forget", "delete all of a person's words and what was learnt from them"
+    )
+    forget.add_argument("words", nargs=1, metavar="PERSON", help="connector:id, see `people`")
+
+
+def _keeping(commands: Commands[Any]) -> None:
+    service = _own(commands, "service", "run in the background, also after a restart")
+    service.add_argument("action", choices=("install", "status", "uninstall"))
+    backup = _own(commands, "backup", "a verified copy of everything but tokens and base models")
+    backup.add_argument("path", nargs="?", type=Path, help="the file to write")
+    restore = _own(commands, "restore", "bring a backup back")
+    restore.add_argument("path", type=Path)
+    restore.add_argument("--yes", action="store_true", help="do not ask")
+    upgrade = _own(commands, "upgrade", "whether a newer goodbot can be installed")
+    upgrade.add_argument("--check", action="store_true", help="look, change nothing")
+    upgrade.add_argument(
+        "--back", action="store_true", help="make the data fit the release before this one"
+    )
+    completion = _own(commands, "completion", "completion for your shell", json=False)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
+    uninstall = _own(commands, "uninstall", "remove all that goodbot has put on this machine")
+    uninstall.add_argument("--keep-data", action="store_true", help="leave the state directory")
+    uninstall.add_argument("--dry-run", action="store_true", help="only list it")
+    uninstall.add_argument("--yes", action="store_true", help="do not ask")
+    _call(commands, "plugins", "what is plugged in")
+
+
+def _own(commands: Commands[Any], name: str, text: str, *, json: bool = True) -> Parser:
+    """A command that `goodbot.cli.NAME:main` runs."""
+    parser: Parser = commands.add_parser(name, help=text, description=text)
+    if json:
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=f"goodbot.cli.{name}:main")
+    return parser
+
+
+def _call(
+    commands: Commands[Any], name: str, text: str, argument: str = "", about: str = ""
+) -> Parser:
+    """A command of the table in `goodbot.commands`, with at most one optional word."""
+    parser: Parser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    if argument:
+        parser.add_argument("word", nargs="?", metavar=argument, help=about)
+    parser.set_defaults(run=_CALL, command=name, word=None, words=(), since=None)
+    return parser

@@ -1,0 +1,196 @@
+"""The configuration: one TOML file → frozen sections. Unknown keys and wrong types are errors.
+
+Tokens are never in the file (see `goodbot.secrets`). `sections` lists what can be set, `toml` reads
+it, `file` changes it for a person.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import tomllib
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from goodbot.config.sections import (
+    Grants,
+    HttpConfig,
+    LogConfig,
+    ModelConfig,
+    PluginsConfig,
+    PrivacyConfig,
+    ServingConfig,
+    TrainingConfig,
+)
+from goodbot.config.toml import Where, section
+from goodbot.errors import ConfigError
+
+__all__ = [
+    "Config",
+    "Grants",
+    "HttpConfig",
+    "LogConfig",
+    "ModelConfig",
+    "PluginsConfig",
+    "PrivacyConfig",
+    "ServingConfig",
+    "TrainingConfig",
+    "default_home",
+    "load",
+    "parse",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Everything that was configured. `home` is the state directory."""
+
+    home: Path
+    path: Path | None = None
+    model: ModelConfig = field(default_factory=ModelConfig)
+    serving: ServingConfig = field(default_factory=ServingConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
+    http: HttpConfig = field(default_factory=HttpConfig)
+    log: LogConfig = field(default_factory=LogConfig)
+    plugins: PluginsConfig = field(default_factory=PluginsConfig)
+    connectors: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict[str, Mapping[str, Any]]
+    )
+    source: str = field(default="", repr=False)
+
+    def connector(self, name: str, settings: type[T]) -> tuple[Grants, T]:
+        """A connector's section: its grants, and its own settings."""
+        table = dict(self.connectors.get(name, {}))
+        names = {f.name for f in dataclasses.fields(Grants)}
+        where = self.where(f"connectors.{name}")
+        grants = {key: table.pop(key) for key in list(table) if key in names}
+        return (
+            section(Grants, grants, where),
+            section(settings, table, where, also=names),
+        )
+
+    def where(self, name: str) -> Where:
+        """A section of the file, to say where something is wrong."""
+        return Where(self.path, self.source, name)
+
+    def training_settings(self, settings: type[T]) -> T:
+        """`[training.settings]` as the backend's own frozen dataclass."""
+        return section(settings, self.training.settings, self.where("training.settings"))
+
+
+_SECTIONS = {
+    "model": ModelConfig,
+    "serving": ServingConfig,
+    "training": TrainingConfig,
+    "privacy": PrivacyConfig,
+    "http": HttpConfig,
+    "log": LogConfig,
+    "plugins": PluginsConfig,
+}
+
+
+def default_home() -> Path:
+    """`$GOODBOT_HOME`, else `~/.goodbot`."""
+    return Path(os.environ.get("GOODBOT_HOME") or Path.home() / ".goodbot").expanduser().absolute()
+
+
+def load(home: Path, path: Path | None = None) -> Config:
+    """Read `path`, by default `home/config.toml`; a missing default file means all defaults.
+
+    Raises ConfigError with the file, the line and the nearest valid key.
+    """
+    explicit = path is not None
+    path = path or home / "config.toml"
+    try:
+        source = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if explicit:
+            raise ConfigError("there is no such file", path=path) from None
+        return Config(home=home)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", path=path) from error
+    return parse(source, home=home, path=path)
+
+
+def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
+    """The configuration in a TOML text."""
+    try:
+        table = tomllib.loads(source)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"is not valid TOML: {error}", path=path) from error
+    bare = Config(home=home, path=path, source=source)
+    sections: dict[str, Any] = {}
+    for name, value in table.items():
+        if name == "connectors":
+            _require_tables(bare, value)
+            sections[name] = value
+        elif name in _SECTIONS:
+            if not isinstance(value, dict):
+                raise bare.where("").error(name, f"{name} must be a section: [{name}]")
+            table_ = typing.cast("dict[str, Any]", value)
+            sections[name] = section(_SECTIONS[name], table_, bare.where(name))
+        else:
+            raise bare.where("").unknown(name, [*_SECTIONS, "connectors"])
+    config = dataclasses.replace(bare, **sections)
+    _check(config)
+    return config
+
+
+def _require_tables(config: Config, value: object) -> None:
+    if not isinstance(value, dict):
+        raise config.where("").error("connectors", "connectors must be sections: [connectors.NAME]")
+    for name, table in typing.cast("dict[str, object]", value).items():
+        if not isinstance(table, dict):
+            raise config.where("connectors").error(
+                name, f"write it as a section: [connectors.{name}]"
+            )
+
+
+def _check(config: Config) -> None:
+    training = config.where("training")
+    if not 0 < config.training.held_out < config.training.min_ratings:
+        raise training.error("held_out", "held_out must lie between 1 and min_ratings - 1")
+    schedule = config.training.schedule
+    hours, colon, minutes = schedule.partition(":")
+    clock_time = (
+        colon
+        and hours.isdecimal()
+        and minutes.isdecimal()
+        and int(hours) < 24
+        and int(minutes) < 60
+    )
+    if schedule not in ("auto", "manual") and not clock_time:
+        raise training.error(
+            "schedule", 'schedule must be "auto", "manual" or a time such as "03:30"'
+        )
+    if not 0 <= config.training.idle_seconds < math.inf:
+        raise training.error("idle_seconds", "idle_seconds must be 0 or more")
+    if not 0 < config.privacy.unrated_days < math.inf:
+        raise config.where("privacy").error(
+            "unrated_days", "unrated_days must be above 0: what is deleted at once cannot be rated"
+        )
+    if not 0 < config.training.rater_share <= 1:
+        raise training.error("rater_share", "rater_share must be above 0 and at most 1")
+    if not 0 <= config.http.port < 65536:
+        raise config.where("http").error("port", "port must lie between 0 (off) and 65535")
+    log = config.where("log")
+    if config.log.format not in ("text", "json"):
+        raise log.error("format", 'format must be "text" or "json"')
+    if config.log.level not in ("debug", "info", "warning", "error"):
+        raise log.error("level", 'level must be "debug", "info", "warning" or "error"')
+    serving = config.where("serving")
+    if not 0 < config.serving.temperature < math.inf:
+        raise serving.error(
+            "temperature", "temperature must be above 0: a bot that never varies cannot learn"
+        )
+    if config.serving.messages_per_minute < 1:
+        raise serving.error("messages_per_minute", "messages_per_minute must be at least 1")
+    if config.serving.max_tokens < 1 or config.serving.history < 0:
+        raise serving.error("max_tokens", "max_tokens must be at least 1 and history at least 0")

@@ -1,0 +1,117 @@
+"""Changing the config file for a person: their comments and their order stay.
+
+A change is checked as a whole before it replaces the file, and it replaces it in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from goodbot import config
+from goodbot.errors import ConfigError
+from goodbot.lock import prepare_home
+
+
+class ConfigFile:
+    """One config file, edited in memory until `save`."""
+
+    def __init__(self, home: Path, path: Path | None = None) -> None:
+        """Read `path`, by default `home/config.toml`, which need not exist. Raises ConfigError."""
+        self.home = home
+        self.path = path or home / "config.toml"
+        try:
+            self.before: str | None = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            self.before = None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot be read: {error}", path=self.path) from error
+        try:
+            self._document = tomlkit.parse(self.before or "")
+        except TOMLKitError as error:
+            raise ConfigError(f"is not valid TOML: {error}", path=self.path) from error
+
+    @property
+    def exists(self) -> bool:
+        """Whether there was a file."""
+        return self.before is not None
+
+    def get(self, key: str) -> Any:
+        """The value at `section.key`, None if it is not set."""
+        value: Any = self._document
+        for name in key.split("."):
+            if not isinstance(value, Mapping) or name not in value:
+                return None
+            value = cast("Any", value[name])
+        return value.unwrap() if hasattr(value, "unwrap") else value
+
+    def set(self, key: str, value: Any, *, comment: str = "") -> None:
+        """Set `section.key`; the section is made if it is not there. `comment` ends a new line."""
+        *sections, name = key.split(".")
+        table = self._table(sections)
+        if name in table:
+            table[name] = value
+            return
+        item = cast("Any", tomlkit.item(value))
+        if comment:
+            item.comment(comment)
+        table.add(name, item)
+
+    def remove(self, key: str) -> bool:
+        """Unset a key or a section; False if it was not there."""
+        *sections, name = key.split(".")
+        table: Any = self._document
+        for section in sections:
+            if section not in table:
+                return False
+            table = table[section]
+        if name not in table:
+            return False
+        del table[name]
+        return True
+
+    def text(self) -> str:
+        """The file as it would be saved."""
+        return tomlkit.dumps(self._document)  # pyright: ignore[reportUnknownMemberType]
+
+    def save(self) -> config.Config:
+        """Check and write; returns the new config. Raises ConfigError, and then nothing changed."""
+        text = self.text()
+        parsed = config.parse(text, home=self.home, path=self.path)
+        if self.path.parent == self.home:
+            prepare_home(self.home)
+        partial = self.path.with_name(self.path.name + ".new")
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                partial.unlink()
+            descriptor = os.open(
+                partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+            )
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(self.path)
+        except OSError as error:
+            raise ConfigError(f"cannot be written: {error.strerror}", path=self.path) from error
+        self.before = text
+        return parsed
+
+    def _table(self, sections: list[str]) -> Any:
+        table: Any = self._document
+        for number, section in enumerate(sections):
+            if section not in table:
+                # [connectors] holds only sections of its own and needs no line.
+                inner = number + 1 < len(sections)
+                table.add(section, tomlkit.table(is_super_table=True if inner else None))
+            found: Any = table[section]
+            if not isinstance(found, Mapping):
+                raise ConfigError(f"{section} must be a section", path=self.path)
+            table = cast("Any", found)
+        return table

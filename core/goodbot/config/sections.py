@@ -1,0 +1,97 @@
+"""The sections of the config file; a field's type is its schema and its default the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """`[model]`: what answers."""
+
+    path: str = ""
+    """A local model directory, or the name of one in the hub's cache (`Qwen/Qwen3-0.6B`)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServingConfig:
+    """`[serving]`: how it answers."""
+
+    temperature: float = 0.7
+    max_tokens: int = 512
+    system_prompt: str = ""
+    history: int = 8
+    """Earlier exchanges of the same conversation that go into the prompt."""
+    messages_per_minute: int = 12
+    """Of one person who is neither owner nor rater; more are not answered."""
+    seed: int = 0
+    """The same question at the same place in the same order gets the same answer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingConfig:
+    """`[training]`: when and how it learns."""
+
+    backend: str = "auto"
+    schedule: str = "auto"
+    """`auto` as soon as there are enough ratings, `HH:MM` once a day, `manual` on command."""
+    min_ratings: int = 40
+    held_out: int = 8
+    """Of `min_ratings`, how many the gate keeps; larger rounds keep the same share."""
+    reward: str = "binary"
+    idle_seconds: float = 5.0
+    """With `auto`: start only when nobody has written for so long."""
+    rater_share: float = 0.25
+    """From the third rater on, the most that one of them weighs in a round."""
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The backend's own settings, `[training.settings]`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrivacyConfig:
+    """`[privacy]`: how long what is kept."""
+
+    unrated_days: float = 7.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpConfig:
+    """`[http]`: `/healthz` and `/readyz` for a supervisor; nothing listens by default."""
+
+    port: int = 0
+    """0: off."""
+    host: str = "127.0.0.1"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogConfig:
+    """`[log]`: what goes to stderr; ids and numbers, never the text of a message."""
+
+    format: str = "text"
+    """`text` for people, `json` for a collector: one object a line."""
+    level: str = "info"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PluginsConfig:
+    """`[plugins]`: third-party plugins are code; only those named here are loaded."""
+
+    enable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grants:
+    """Who may do what on one connector, by the platform's own user ids. Default: nobody.
+
+    An owner may everything; a rater may also talk.
+    """
+
+    owners: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
+    talkers: tuple[str, ...] = ()
+    rater_groups: tuple[str, ...] = ()
+    """Groups of the platform's own (a Slack user group, a Discord role) whose members may rate."""
+    channels: tuple[str, ...] = ()
+    """Shared channels that are on, beside those that an owner has enabled there."""

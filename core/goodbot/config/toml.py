@@ -1,0 +1,93 @@
+"""TOML tables → frozen dataclasses, with errors that name the line and the nearest key."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from goodbot.errors import ConfigError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Where:
+    """A section of a file, for error messages."""
+
+    path: Path | None
+    source: str
+    section: str
+
+    def error(self, key: str, message: str) -> ConfigError:
+        return ConfigError(message, path=self.path, line=self._line(key))
+
+    def unknown(self, key: str, known: list[str]) -> ConfigError:
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        place = f"[{self.section}] " if self.section else ""
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
+        return self.error(key, f"{place}unknown key {key!r}; {hint}")
+
+    def _line(self, key: str) -> int | None:
+        """The line where `key` is set; TOML's parser does not tell."""
+        section = ""
+        for number, line in enumerate(self.source.splitlines(), start=1):
+            text = line.strip()
+            if text.startswith("["):
+                section = text.strip("[] ").split("]")[0]
+                full = f"{self.section}.{key}" if self.section else key
+                if section == full or section.startswith(full + "."):
+                    return number
+            elif section == self.section and text.split("=")[0].strip().strip("\"'") == key:
+                return number
+        return None
+
+
+def section(cls: type[T], table: Mapping[str, Any], where: Where, also: Iterable[str] = ()) -> T:
+    """One TOML table as a frozen dataclass; its field types are the schema."""
+    hints = typing.get_type_hints(cls)
+    names = [f.name for f in dataclasses.fields(typing.cast("Any", cls))]
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in names:
+            raise where.unknown(key, [*names, *also])
+        values[key] = _value(value, hints[key], where, key)
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise where.error(next(iter(table), ""), str(error)) from error
+
+
+def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
+    origin = typing.get_origin(hint)
+    if origin in (types.UnionType, typing.Union):
+        hint = next(arg for arg in typing.get_args(hint) if arg is not type(None))
+        origin = typing.get_origin(hint)
+    if origin is tuple and isinstance(value, list):
+        item = typing.get_args(hint)[0]
+        items = typing.cast("list[Any]", value)
+        # Platform ids are often numbers; a number in a list of texts is taken as its exact digits.
+        return tuple(
+            str(entry) if item is str and type(entry) is int else _value(entry, item, where, key)
+            for entry in items
+        )
+    if origin in (dict, Mapping) or (isinstance(origin, type) and issubclass(origin, Mapping)):
+        if isinstance(value, dict):
+            return typing.cast("dict[str, Any]", value)
+    elif hint is float and type(value) in (int, float):
+        return float(value)
+    elif isinstance(hint, type) and type(value) is hint:
+        return value
+    wanted = {
+        str: "a text in quotes",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+    }
+    name = wanted.get(hint, "a list in [ ]" if origin is tuple else "a section")
+    raise where.error(key, f"{key} must be {name}, not {value!r}")

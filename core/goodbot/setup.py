@@ -1,0 +1,108 @@
+"""What setting up, checking and leaving a platform needs, without the connector running.
+
+`goodbot init` asks for the secrets and shows who they belong to, `goodbot doctor` examines what
+they may do, `goodbot uninstall` takes away what the connector has left on the platform. A
+`ConnectorSpec` names its `ConnectorSetup` the way it names its connector, so that no SDK is
+imported before it is needed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from goodbot.secrets import Secrets
+
+if TYPE_CHECKING:
+    from goodbot.config import Config
+    from goodbot.plugins import PluginHost
+
+
+class CheckState(StrEnum):
+    """How a check came out; `warn` does not keep the bot from working."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check:
+    """One line of `goodbot doctor`."""
+
+    part: str
+    """What was looked at: `database`, `telegram token`."""
+    state: CheckState
+    text: str
+    fix: str = ""
+    """What to do, as a command or a sentence; empty when nothing is wrong."""
+    exit_code: int = 1
+    """Of the program, when this is the worst that was found and `state` is FAIL."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """What a probe may look at. Nothing here may be changed by looking."""
+
+    config: Config
+    plugins: PluginHost
+    environ: Mapping[str, str]
+    """The environment with the stored tokens; values are secret."""
+    daemon: Mapping[str, Any] | None
+    """`goodbot status --json` of the running daemon, None while none runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """A part that `goodbot doctor` looks at. `run` reports trouble as checks; it starts nothing."""
+
+    name: str
+    run: Callable[[Examined], Awaitable[Sequence[Check]]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Identity:
+    """Whose token it is."""
+
+    account: str
+    """The platform's stable id of the bot."""
+    name: str
+    """As people see it: `@good_bot`."""
+    link: str = ""
+    """Where a person writes to it."""
+
+
+class ConnectorSetup(ABC):
+    """Setting up one platform. Methods raise `RetriableError` or `FatalConnectorError`."""
+
+    title: ClassVar[str]
+    """The platform's name as people write it."""
+    guide: ClassVar[str]
+    """Where the secrets come from, in a few lines for somebody who has never done it."""
+
+    def __init__(self, secrets: Secrets, settings: Any) -> None:
+        self.secrets = secrets
+        self.settings = settings
+
+    @classmethod
+    def malformed(cls, name: str, value: str) -> str:
+        """Why `value` cannot be the secret `name`, as a sentence; empty if it may be."""
+        return "" if value.strip() else f"{name} is empty"
+
+    @abstractmethod
+    async def identify(self) -> Identity:
+        """Ask the platform whose secrets these are."""
+
+    @abstractmethod
+    async def examine(self) -> Sequence[Check]:
+        """What the secrets may do there, and what is missing for what goodbot needs."""
+
+    async def remove(self, *, dry_run: bool) -> Sequence[str]:
+        """Take away what the connector has left on the platform (commands, a webhook).
+
+        Returns one line each; with `dry_run` what would be removed.
+        """
+        return ()
