@@ -1,0 +1,233 @@
+"""`goodbot model`: what is here to answer with, and `goodbot model use`: take one of them.
+
+What is proposed, found and downloaded is in `goodbot.models`; here it is shown and asked about.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from goodbot import config
+from goodbot.cli import client, output
+from goodbot.cli.asking import agrees
+from goodbot.config.file import ConfigFile
+from goodbot.errors import ConfigError, GoodbotError, MissingExtraError, UsageError
+from goodbot.models import choose
+from goodbot.models.choose import Proposal
+from goodbot.models.obtain import Obtained, obtain
+
+
+class StoppedError(GoodbotError):
+    """Ctrl-C while something was coming."""
+
+    exit_code = 130
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """List, use or switch; 1 when the person says no."""
+    if arguments.action == "switch":
+        from goodbot.cli import switch
+
+        return switch.main(arguments)
+    if arguments.action == "list":
+        if arguments.name:
+            raise UsageError(f"say `goodbot model use {arguments.name}` to take it")
+        from goodbot.cli import model_list
+
+        return model_list.main(arguments)
+    return _use(arguments)
+
+
+def fetch(arguments: argparse.Namespace) -> str:
+    """Bring the weights that `arguments.name` means; what `[model] path` would hold.
+
+    Shows the cost and asks first. Raises GoodbotError, also when the person says no.
+    """
+    proposal = proposed(arguments)
+    if proposal.download:
+        if not arguments.json:
+            _say(described(proposal))
+        if not agrees("Download it?", yes=arguments.yes):
+            raise UsageError("nothing was downloaded and nothing was changed")
+    return _obtained(proposal, arguments).reference
+
+
+def proposed(arguments: argparse.Namespace) -> Proposal:
+    """What `arguments.name` stands for, with its cost. Raises GoodbotError."""
+    settings = config.load(arguments.home, arguments.config)
+    names = backends(settings)
+    if arguments.name == "auto":
+        found = choose.propose(arguments.home, names)
+    else:
+        found = choose.choose(arguments.name, arguments.home, names[0])
+    if found.unusable:
+        raise ConfigError(f"goodbot cannot take {found.name}: {found.unusable}")
+    return found
+
+
+def backends(settings: config.Config) -> list[str]:
+    """The training backends that may be used, the preferred one first. Raises GoodbotError."""
+    from goodbot.plugins import PluginHost, choose_backend, missing_modules
+
+    plugins = PluginHost()
+    plugins.load_entry_points(settings.plugins.enable)
+    specs = plugins.backends()
+    if settings.training.backend != "auto":
+        return [choose_backend(specs, settings.training.backend).name]
+    installed = [spec for spec in specs.values() if not missing_modules(spec.requires)]
+    if not installed:
+        raise MissingExtraError("answering and training", "torch")
+    return [spec.name for spec in sorted(installed, key=lambda one: -one.priority)]
+
+
+def _use(arguments: argparse.Namespace) -> int:
+    if not arguments.name:
+        raise UsageError(
+            "say which: `goodbot model use auto`, a name in the hub, a directory or a server's model"
+        )
+    file = ConfigFile(arguments.home, arguments.config)
+    before = file.get("model.path")
+    proposal = proposed(arguments)
+    if arguments.json and not arguments.yes:
+        output.print_answer({"data": {**_data(proposal), "taken": False}}, as_json=True)
+        return 0
+    if not arguments.json:
+        _say(described(proposal))
+    question = "Download it and use it?" if proposal.download else "Use it?"
+    if not agrees(question, yes=arguments.yes):
+        _say("Nothing was downloaded and nothing was changed.")
+        return 1
+    got = _obtained(proposal, arguments)
+    choose.settle(file, proposal, got)
+    file.save()
+    text = "\n".join(_after(arguments, got, before))
+    data = {**_data(proposal), "taken": True, "path": str(got.path), "reference": got.reference}
+    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    return 0
+
+
+def _obtained(proposal: Proposal, arguments: argparse.Namespace) -> Obtained:
+    with output.progress_line(quiet=arguments.json) as progress:
+        try:
+            return obtain(proposal.source, arguments.home, progress=progress)
+        except KeyboardInterrupt:
+            raise StoppedError(
+                "stopped, and nothing was changed. What has arrived is kept: the same command goes "
+                "on from there"
+            ) from None
+
+
+def _after(arguments: argparse.Namespace, got: Obtained, before: Any) -> list[str]:
+    lines = [f"{got.name} will answer: [model] path = {got.reference!r}"]
+    if before and before != got.reference:
+        lines.append(
+            f"What was learnt on {before} stays with it; to take your ratings along: "
+            f"`goodbot model switch {got.reference}`"
+        )
+    try:
+        status = client.call(arguments.home, "status", [], lambda _: None)
+    except GoodbotError:
+        status = None
+    if status is None:
+        lines.append("`goodbot run` starts it.")
+    else:
+        restart = _restart(arguments.home, status["data"].get("pid"))
+        lines.append(f"The running goodbot takes it when it starts anew: {restart}")
+    return lines
+
+
+def _restart(home: Path, pid: object) -> str:
+    """How the running goodbot is started anew, as a command."""
+    from goodbot import service
+
+    try:
+        status = service.status(home)
+    except GoodbotError:
+        return f"`kill {pid}`, then `goodbot run`"
+    if status.active and status.manager == "systemd":
+        return f"`systemctl --user restart {status.name}`"
+    if status.active and status.manager == "launchd":
+        return f"`launchctl kickstart -k gui/{os.geteuid()}/{status.name}`"
+    return f"`kill {pid}`, then `goodbot run`"
+
+
+def described(proposal: Proposal) -> str:
+    """A proposal for people: a few lines, then the others that fit."""
+    cost = proposal.estimate
+    size = f"{_count(proposal.parameters)} parameters, " if proposal.parameters else ""
+    lines = [
+        f"{proposal.name}  ({size}{proposal.backend} on {_DEVICES[proposal.device]})",
+        f"  {_download(proposal)}",
+        f"  licence    {proposal.licence}{', gated: it needs a token' if proposal.gated else ''}",
+    ]
+    if cost is None:
+        lines.append("  memory     not known for this architecture")
+    else:
+        lines += [
+            f"  memory     {gigabytes(cost.serving)} to serve + {gigabytes(cost.training)} to train, "
+            f"of {gigabytes(cost.limit)} that may be used",
+            f"  speed      about {seconds(cost.answer)} an answer, about {seconds(cost.round)} a "
+            "training round of 40 ratings",
+        ]
+        if not cost.fits:
+            lines.append("  It does not fit: training may be stopped for lack of memory.")
+        elif cost.tokens < choose.MOST:
+            lines.append(f"  It learns from turns of up to {cost.tokens} tokens here.")
+    if proposal.doubt:
+        lines.append(f"  Training may go wrong: {proposal.doubt}.")
+    if proposal.why:
+        lines += ["", proposal.why.rstrip(".") + "."]
+    return "\n".join([*lines, *_table(proposal)])
+
+
+_DEVICES = {"cpu": "the processor", "cuda": "the GPU", "metal": "the GPU"}
+
+
+def _download(proposal: Proposal) -> str:
+    if not proposal.download:
+        return "download   nothing: it is on this disk"
+    return f"download   {gigabytes(proposal.download)}; {gigabytes(proposal.disk)} are free on the disk"
+
+
+def _table(proposal: Proposal) -> list[str]:
+    if len(proposal.options) < 2:
+        return []
+    rows = ["", "All that fit:"]
+    rows.append(f"  {'model':38} {'download':>9} {'memory':>8} {'answer':>9} {'round':>9}")
+    for option in proposal.options:
+        cost = option.estimate
+        rows.append(
+            f"  {option.name:38} {gigabytes(option.bytes):>9} "
+            f"{gigabytes(cost.serving + cost.training):>8} {seconds(cost.answer):>9} "
+            f"{seconds(cost.round):>9}  {option.licence}{', gated' if option.gated else ''}"
+        )
+    return rows
+
+
+def _count(number: int) -> str:
+    return f"{number / 1e9:.1f} billion" if number >= 1e9 else f"{number / 1e6:.3g} million"
+
+
+def gigabytes(count: float) -> str:
+    """Bytes for people."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def seconds(count: float) -> str:
+    """A duration for people, rounded as an estimate deserves."""
+    if count < 90:
+        return f"{max(1, round(count))} s"
+    return f"{round(count / 60)} min" if count < 5400 else f"{count / 3600:.1f} h"
+
+
+def _data(proposal: Proposal) -> dict[str, Any]:
+    return dataclasses.asdict(proposal)
+
+
+def _say(text: str) -> None:
+    print(output.printable(text), file=sys.stderr, flush=True)

@@ -1,0 +1,134 @@
+"""`goodbot model`: the servers that run here with their models, and the weights on this disk."""
+
+from __future__ import annotations
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from goodbot import config
+from goodbot.cli import output
+from goodbot.cli.model import backends, gigabytes
+from goodbot.errors import ConfigError, GoodbotError
+from goodbot.models import architecture, catalogue, disk, resolve, servers
+from goodbot.models.directory import read_config
+from goodbot.models.disk import Weights
+from goodbot.models.estimate import estimate
+from goodbot.models.machine import Place, place
+from goodbot.models.servers import FoundServer
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print both lists."""
+    settings = config.load(arguments.home, arguments.config)
+    with ThreadPoolExecutor(1) as pool:  # servers take their time to answer
+        found = pool.submit(servers.discover)
+        here = _places(settings)
+        weights = [_weights(one, here) for one in disk.weights(arguments.home)]
+        running = [_server(server, here) for server in found.result()]
+    configured = _configured(settings, weights)
+    data = {"configured": configured, "servers": running, "disk": weights}
+    text = "\n".join([*_servers_text(running), "", *_disk_text(weights, configured, settings)])
+    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    return 0
+
+
+def _places(settings: config.Config) -> Place | None:
+    try:
+        return place(backends(settings)[0], measure=False)
+    except GoodbotError:  # nothing is installed that could train: then nothing is said of it
+        return None
+
+
+def _weights(one: Weights, here: Place | None) -> dict[str, Any]:
+    """One model on the disk, and whether it can be used here."""
+    wrong, fits, doubt = one.wrong, None, ""
+    if here and not wrong:
+        try:
+            found = read_config(one.path)
+            wrong = architecture.unusable(found, here.backend)
+            doubt = architecture.doubt(found)
+            fits = estimate(architecture.read(found), here, one.bytes).fits
+        except ConfigError as error:
+            doubt = str(error)
+    return {
+        "reference": one.reference, "path": str(one.path), "bytes": one.bytes,
+        "trainable": None if here is None else not wrong, "fits": fits, "wrong": wrong, "doubt": doubt,
+    }  # fmt: skip
+
+
+def _server(server: FoundServer, here: Place | None) -> dict[str, Any]:
+    models: list[dict[str, Any]] = []
+    for model in server.models:
+        entry = catalogue.find(model.root) or catalogue.find(model.name)
+        cost = estimate(entry.architecture, here, entry.bytes) if entry and here else None
+        models.append(
+            {
+                "name": model.name, "note": model.note, "bytes": model.bytes, "root": model.root,
+                "weights": entry.name if entry else None, "fits": cost.fits if cost else None,
+            }
+        )  # fmt: skip
+    return {"kind": server.kind, "title": server.title, "url": server.url, "models": models}
+
+
+def _configured(settings: config.Config, weights: list[dict[str, Any]]) -> str | None:
+    """The path of the model that is configured, if it is here; marks it in the list."""
+    try:
+        path = str(resolve(settings.model.path, {}, demo=False).path)
+    except ConfigError:
+        path = None
+    for one in weights:
+        one["configured"] = one["path"] == path
+    return path
+
+
+def _servers_text(running: list[dict[str, Any]]) -> list[str]:
+    if not running:
+        return ["No model server answers on its usual port."]
+    lines: list[str] = []
+    for server in running:
+        lines.append(f"{server['title']} at {server['url']}")
+        for model in server["models"]:
+            size = gigabytes(model["bytes"]) if model["bytes"] else ""
+            notes = [part for part in (model["note"], size, _weights_text(model)) if part]
+            lines.append(f"  {_line(model['name'])}  {_line(', '.join(notes))}")
+        if not server["models"]:
+            lines.append("  no models")
+    return lines
+
+
+def _weights_text(model: dict[str, Any]) -> str:
+    if model["weights"] is None:
+        return "no trainable weights known"
+    room = {True: "", False: ", too large for this machine", None: ""}[model["fits"]]
+    return f"trainable as {model['weights']}{room}"
+
+
+def _disk_text(
+    weights: list[dict[str, Any]], configured: str | None, settings: config.Config
+) -> list[str]:
+    lines = ["On this disk"] if weights else ["No weights on this disk."]
+    for one in weights:
+        mark = "→" if one["configured"] else " "
+        notes = [gigabytes(one["bytes"]) if one["bytes"] else ""]
+        if one["wrong"]:
+            notes.append(one["wrong"])
+        elif one["trainable"]:
+            notes.append("trainable")
+            notes.append("too large for this machine" if one["fits"] is False else one["doubt"])
+        lines.append(f"{mark} {_line(one['reference'])}  {_line(', '.join(filter(None, notes)))}")
+    if configured and not any(one["configured"] for one in weights):
+        lines.append(f"→ {_line(configured)}")
+    elif not settings.model.path:
+        lines.append("No model is configured: `goodbot model use auto` proposes one.")
+    elif configured is None:
+        lines.append(
+            f"{_line(settings.model.path)} is configured, and cannot be used: "
+            f"`goodbot model use {_line(settings.model.path)}`"
+        )
+    return lines
+
+
+def _line(text: str) -> str:
+    """Untrusted text on one line."""
+    return " ".join(output.printable(text).split())

@@ -1,0 +1,108 @@
+"""What a model would cost on this machine: memory, and seconds. Figures to choose by, not promises.
+
+Memory, in bytes: serving holds the weights and the KV cache; training holds the weights once more,
+16 bytes for each LoRA weight (it, its gradient, two moments), the activations of one forward pass and
+the logits of its answers. How many tokens go through at once is what can be chosen, so training fits
+where at least `FEWEST` do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from goodbot.models.architecture import Architecture
+from goodbot.models.machine import SHARE, Place
+
+FEWEST = 1024
+"""Tokens of a turn that training must have room for."""
+MOST = 4096
+"""Tokens of the longest turn that the trainers take."""
+SLOWEST = 20.0
+"""Seconds for an answer beyond which `auto` does not propose a model."""
+ANSWER = 100
+PROMPT = 400
+"""Tokens of a usual answer and of what stands before it; the figures shown are for these."""
+
+_RUNTIME = 600_000_000
+"""Bytes of a process before it holds a model: Python and the framework."""
+_RANK = 8
+_CONTEXT = 4096
+_RATINGS, _STEPS, _BATCH, _ANCHORS, _ANCHOR_TOKENS = 40, 32, 8, 64, 64
+"""A round as it is by default: see `goodbot_training.settings`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimate:
+    """Of one model on one machine with one backend."""
+
+    serving: int
+    training: int
+    """Bytes of memory of the two processes; both run at the same time."""
+    limit: int
+    """Bytes that they may take together."""
+    tokens: int
+    """That can go through one training pass; 0 where too few would fit."""
+    answer: float
+    """Seconds for an answer of `ANSWER` tokens."""
+    round: float
+    """Seconds for a training round of 40 ratings."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether serving and training fit at the same time."""
+        return self.tokens > 0
+
+
+def estimate(model: Architecture, place: Place, stored: int) -> Estimate:
+    """The cost of a model whose weight files have `stored` bytes."""
+    limit = int(SHARE * place.memory)
+    width = 4 if place.device == "cpu" else 2
+    weights = stored if place.device == "metal" else model.parameters * width
+    serving = weights + _RUNTIME + model.kv * width * min(_CONTEXT, model.context)
+    fixed = weights + _RUNTIME + 16 * model.lora(_RANK)
+    token = _training_bytes(model, place)
+    room = (limit - serving - fixed) / token
+    tokens = min(MOST, int(room) // 256 * 256)
+    if tokens < FEWEST:
+        tokens = 0
+    return Estimate(
+        serving=serving,
+        training=int(fixed + token * (tokens or FEWEST)),
+        limit=limit,
+        tokens=tokens,
+        answer=_answer(model, place, weights),
+        round=_round(model, place, weights),
+    )
+
+
+def _training_bytes(model: Architecture, place: Place) -> int:
+    """Activations and logits that one token leaves behind until the backward pass.
+
+    Per layer what the norms, the projections, the attention and the gate keep, fitted to what the
+    torch backend was measured to take; the logits three times: as they are, scaled, and their
+    gradient.
+    """
+    queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
+    kept = 10 * model.hidden + 10 * queries + 4 * keys + 5 * model.intermediate
+    # LoRA's own part is in fp32 even where the base is not.
+    return model.layers * kept * (4 if place.device == "cpu" else 3) + 12 * model.vocabulary
+
+
+def _answer(model: Architecture, place: Place, weights: int) -> float:
+    reading = 2 * model.parameters * PROMPT / place.flops
+    return reading + ANSWER * _token(model, place, weights)
+
+
+def _token(model: Architecture, place: Place, weights: int) -> float:
+    return model.layers * place.step + weights / place.bandwidth
+
+
+def _round(model: Architecture, place: Place, weights: int) -> float:
+    turn = PROMPT + ANSWER
+    scoring = 2 * _RATINGS * 2 * model.parameters * turn
+    training = _STEPS * _BATCH * (4 * model.body * turn + 4 * model.head * ANSWER)
+    judging = 2 * _ANCHORS * 2 * model.parameters * (PROMPT + 2 * _ANCHOR_TOKENS)
+    # Anchors are sampled a few at a time, from the base and from the candidate.
+    sampling = 2 * _ANCHORS / 4 * _ANCHOR_TOKENS * _token(model, place, weights)
+    loading = weights / 5e8
+    return (scoring + training + judging) / place.flops + sampling + loading

@@ -1,0 +1,166 @@
+"""What this machine has: memory that a model may take, and how fast it computes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+SHARE = 0.7
+"""Of the memory that is there, how much serving and training may take together."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where one backend computes. Speeds are what it reaches there, not what the chip promises."""
+
+    backend: str
+    device: str
+    """`cpu`, `cuda` or `metal`."""
+    memory: int
+    """Bytes that are free for models."""
+    flops: float
+    """Of matrix products, a second."""
+    bandwidth: float
+    """Of reading weights for one token, bytes a second."""
+    step: float
+    """Seconds that one layer costs for one token, beside reading its weights."""
+
+
+def place(backend: str, *, memory: int | None = None, measure: bool = True) -> Place:
+    """Where `backend` (`mlx`, `torch` or another) would compute on this machine.
+
+    `memory` in bytes replaces what is free; without `measure` the speeds mean nothing.
+
+    On a processor the speeds are measured here, in a few milliseconds. Those of GPUs are set low,
+    at what a small one of its kind does: an estimate that is too slow disappoints nobody.
+    """
+    if backend == "mlx" and sys.platform == "darwin":
+        return Place(
+            backend=backend, device="metal", memory=memory or physical_memory(),
+            flops=2e12, bandwidth=60e9, step=2e-4,
+        )  # fmt: skip
+    if backend == "torch" and (gpu := cuda_memory()):
+        return Place(
+            backend=backend, device="cuda", memory=memory or gpu,
+            flops=2e13, bandwidth=2e11, step=8e-4,
+        )  # fmt: skip
+    flops, bandwidth = measured() if measure else (1e10, 1e10)
+    # The parts of both that the backends were seen to reach, with a model of 0.1 billion
+    # parameters. MLX has no fast matrix product for processors.
+    product, reading = (0.03, 0.2) if backend == "mlx" else (0.75, 0.4)
+    return Place(
+        backend=backend, device="cpu", memory=memory or available_memory(),
+        flops=flops * product, bandwidth=bandwidth * reading, step=2e-3,
+    )  # fmt: skip
+
+
+@cache
+def measured() -> tuple[float, float]:
+    """Floating point operations and bytes read a second, of this processor just now."""
+    if find_spec("numpy") is None:
+        return 2e10, 8e9  # a slow laptop
+    np: Any = import_module("numpy")  # the backends bring it
+
+    matrix = np.ones((768, 768), np.float32)
+    vector = np.ones(1 << 24, np.float32)
+    _ = np.matmul(matrix, matrix), vector.sum()  # warms threads and caches up
+    product = _best(lambda: np.matmul(matrix, matrix))
+    reading = _best(vector.sum)
+    return 2 * 768**3 / product, float(vector.nbytes) / reading
+
+
+def _best(work: Callable[[], object]) -> float:
+    """Seconds of the quickest of a few runs: others may be at work here just now."""
+    taken: list[float] = []
+    for _ in range(8):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return max(min(taken), 1e-6)
+
+
+def physical_memory() -> int:
+    """Bytes of memory in this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def available_memory(root: Path = Path("/")) -> int:
+    """Bytes that programs may still take: the system's figure, and what a container leaves.
+
+    `root` holds `proc` and `sys`.
+    """
+    free = physical_memory()
+    try:
+        for line in (root / "proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return min([free, *_left_in_groups(root)])
+
+
+def _left_in_groups(root: Path) -> Iterator[int]:
+    """What the control group that we are in, and each one above it, leaves."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2) if line.count(":") >= 2 else ("", "-", "")
+        if controllers == "":
+            mount, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            mount = root / "sys/fs/cgroup/memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+        # In a container the path may be the host's: then only the mount itself is there.
+        for count in range(len(parts), -1, -1):
+            group = mount.joinpath(*parts[:count])
+            limit, used = _number(group / names[0]), _number(group / names[1])
+            if limit is not None and limit < 1 << 50:
+                yield max(0, limit - max(0, (used or 0) - _stat(group, names[2])))
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # `max`: no limit
+        return None
+
+
+def _stat(group: Path, name: str) -> int:
+    """Pages of files that the system would give up, which count as used."""
+    try:
+        for line in (group / "memory.stat").read_text(encoding="ascii").splitlines():
+            if line.startswith(f"{name} "):
+                return int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
+
+
+@cache
+def cuda_memory() -> int:
+    """Free bytes of the first NVIDIA GPU, if there is one and torch was built for it; else 0."""
+    try:
+        if version("torch").endswith("+cpu"):
+            return 0
+        done = subprocess.run(
+            ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"],
+            capture_output=True, text=True, timeout=5, check=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        return int(done.stdout.split()[0]) << 20
+    except (PackageNotFoundError, OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,190 @@
+"""Which servers run here, told apart by what they answer; and whatever else may be on their ports."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from goodbot.errors import ConfigError, UsageError
+from goodbot.models import served, servers
+from goodbot.models.servers import checked, discover, usual
+
+from tests.core.models import fake_servers
+from tests.core.models.conftest import TINY
+from tests.core.models.fake_servers import OLLAMA_MODEL, FakeServer, Hostile
+from tests.support import require
+
+FAKES: dict[str, Callable[[], FakeServer]] = {
+    "ollama": fake_servers.ollama,
+    "lmstudio": fake_servers.lm_studio,
+    "vllm": fake_servers.vllm,
+    "llamacpp": fake_servers.llama_cpp,
+    "mlx": fake_servers.mlx_lm,
+}
+
+
+@pytest.mark.parametrize("kind", FAKES)
+def test_each_server_is_known_by_its_answers(kind: str) -> None:
+    with FAKES[kind]() as fake:
+        [found] = discover([fake.url])
+    assert (found.kind, found.url) == (kind, fake.url)
+    assert len(found.models) == 1
+
+
+def test_all_are_asked_at_the_same_time() -> None:
+    with FAKES["ollama"]() as one, FAKES["vllm"]() as two, Hostile("hang") as three:
+        began = time.monotonic()
+        found = discover([one.url, two.url, three.url, "http://127.0.0.1:9"])
+        assert time.monotonic() - began < 1.5
+    assert [server.kind for server in found] == ["ollama", "vllm"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["html", "garbage", "list", "deep", "large", "endless", "hang", "odd"]
+)
+def test_anything_else_on_a_port_is_no_server(kind: str) -> None:
+    with Hostile(kind) as fake:
+        began = time.monotonic()
+        assert discover([fake.url]) == []
+        assert time.monotonic() - began < 2
+
+
+def test_odd_names_are_bounded_and_left_out() -> None:
+    with Hostile("names") as fake:
+        [found] = discover([fake.url])
+    assert [len(model.name) for model in found.models] == [9, 200]
+
+
+def test_what_a_server_says_of_its_models() -> None:
+    with fake_servers.ollama() as fake:
+        [model] = discover([fake.url])[0].models
+    assert (model.name, model.note, model.bytes) == ("qwen3:4b", "4.0B Q4_K_M gguf", 2620788260)
+    with fake_servers.vllm() as fake:
+        [model] = discover([fake.url])[0].models
+    assert model.root == "Qwen/Qwen3-1.7B"
+
+
+def test_ollama_may_have_moved_but_only_on_this_machine() -> None:
+    ours = usual({})
+    assert ours[0] == "http://127.0.0.1:11434"
+    assert usual({"OLLAMA_HOST": "0.0.0.0:7000"}) == ["http://127.0.0.1:7000", *ours]
+    assert usual({"OLLAMA_HOST": "http://localhost:7000/"})[0] == "http://localhost:7000"
+    assert usual({"OLLAMA_HOST": "[::1]:7000"})[0] == "http://[::1]:7000"
+    for elsewhere in ("192.0.2.7", "http://gpu.example:1", "bad:port", "[", "http://"):
+        assert usual({"OLLAMA_HOST": elsewhere}) == ours
+    assert usual({"GOODBOT_SERVER_PORTS": "7, x,8"}) == [
+        "http://127.0.0.1:7", "http://127.0.0.1:8",
+    ]  # fmt: skip
+    assert usual({"GOODBOT_SERVER_PORTS": ""}) == []
+
+
+def test_only_this_machines_servers_are_looked_at() -> None:
+    assert checked("http://localhost:1234/v1") == "http://localhost:1234"
+    for wrong in ("http://192.0.2.7:1", "ftp://127.0.0.1", "http://", "http://127.0.0.1:x"):
+        with pytest.raises(UsageError, match=r"this one only|write http"):
+            checked(wrong)
+
+
+def _ports(monkeypatch: pytest.MonkeyPatch, *fakes: FakeServer) -> None:
+    monkeypatch.setenv("GOODBOT_SERVER_PORTS", ",".join(str(fake.port) for fake in fakes))
+    monkeypatch.delenv("OLLAMA_HOST", raising=False)
+
+
+def test_a_served_model_leads_to_its_weights_and_says_what_it_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with fake_servers.ollama() as one, fake_servers.vllm() as two:
+        _ports(monkeypatch, one, two)
+        for wanted in ("ollama/qwen3:4b", "qwen3:4b", one.url):
+            name, note = served.source(wanted)
+            assert name == "Qwen/Qwen3-4B"
+            assert "Ollama serves a copy of qwen3:4b (4.0B Q4_K_M gguf)" in note
+            assert "beside the 2.6 GB of its copy" in note
+        assert served.source("vllm/served")[0] == "Qwen/Qwen3-1.7B"
+        assert served.source("Qwen/Qwen3-8B") == ("Qwen/Qwen3-8B", "")
+        with pytest.raises(UsageError, match="does not offer 'other'; it offers qwen3:4b"):
+            served.source("ollama/other")
+
+
+def test_a_server_with_several_models_asks_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = ({**OLLAMA_MODEL, "name": "a:1b"}, {**OLLAMA_MODEL, "name": "b:1b"})
+    with fake_servers.ollama(*two) as fake, pytest.raises(UsageError, match="ollama/a:1b"):
+        served.source(fake.url)
+    with pytest.raises(ConfigError, match=r"no model server answers at http://127\.0\.0\.1:9"):
+        served.source("http://127.0.0.1:9")
+
+
+def test_weights_that_nobody_knows_are_said_to_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake_servers.ollama({**OLLAMA_MODEL, "name": "mystery:7b"}) as fake:
+        _ports(monkeypatch, fake)
+        with pytest.raises(ConfigError, match=r"no weights are known .* OWNER/NAME"):
+            served.source("ollama/mystery:7b")
+
+
+def test_ollamas_own_metadata_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "https://hub.example/Qwen/Qwen3-1.7B"
+    show = {"model_info": {"general.base_model.0.repo_url": url, "general.basename": 5}}
+    with fake_servers.ollama({**OLLAMA_MODEL, "name": "mine"}, show=show) as fake:
+        _ports(monkeypatch, fake)
+        assert served.source("ollama/mine")[0] == "Qwen/Qwen3-1.7B"
+    show = {"model_info": {"general.basename": "Qwen3", "general.size_label": "0.6B"}}
+    with fake_servers.ollama({**OLLAMA_MODEL, "name": "mine"}, show=show) as fake:
+        _ports(monkeypatch, fake)
+        assert served.source("mine")[0] == "Qwen/Qwen3-0.6B"
+
+
+def test_a_model_made_from_another_says_what_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    details = {**OLLAMA_MODEL["details"], "parent_model": "qwen3:4b"}  # type: ignore[dict-item]
+    with fake_servers.ollama({**OLLAMA_MODEL, "name": "pirate", "details": details}) as fake:
+        _ports(monkeypatch, fake)
+        name, note = served.source("pirate")
+    assert name == "Qwen/Qwen3-4B"
+    assert "What pirate adds to qwen3:4b does not come along" in note
+
+
+def test_a_directory_that_vllm_serves_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fake_servers.vllm(root=str(tmp_path)) as fake:
+        _ports(monkeypatch, fake)
+        assert served.source("vllm/served")[0] == str(tmp_path)
+
+
+def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOODBOT_SERVER_PORTS", "")
+    name, note = served.source("ollama/qwen3:0.6b")
+    assert (name, note.partition(";")[0]) == ("Qwen/Qwen3-0.6B", "Ollama does not run")
+    with pytest.raises(ConfigError, match="vLLM does not answer"):
+        served.source("vllm/mine")
+
+
+@pytest.mark.slow
+def test_the_real_mlx_server_is_known(tmp_path: Path) -> None:
+    require("mlx_lm")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mlx_lm", "server", "--model", str(TINY), "--port", str(port)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + 60
+        while not (found := servers.discover([f"http://127.0.0.1:{port}"])):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.2)
+    finally:
+        process.kill()
+        process.wait()
+    assert found[0].kind == "mlx"
+    assert [model.name for model in found[0].models] == [str(TINY)]
+    assert served.weights(found[0], found[0].models[0])[0] == str(TINY)
