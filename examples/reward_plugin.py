@@ -18,7 +18,7 @@ from goodbot import RewardPolicy, TurnRating, hookimpl, loopback
 from goodbot.app import App, open_plugins
 from goodbot.claims import claim
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
-from goodbot.store import runs
+from goodbot.store import claimable
 
 OWNERS = ("ann", "ben")
 RATINGS = ({"ann": "👍", "ben": "👍"}, {"ann": "👍", "ben": "👎"}, {"ben": "👎"}, {"ann": "👍"})
@@ -53,12 +53,12 @@ async def main(home: Path) -> None:
             answer = await chat.say(f"What is {number} + 1?", user="ann")
             for user, emoji in reactions.items():
                 await chat.react(answer, emoji, user=user)
-        pool = runs.Pool(
+        pool = claimable.Pool(
             scope=app.registry.scope,
             model=app.model.name,
             owners=tuple(f"loopback:{owner}" for owner in OWNERS),
         )
-        candidates = await app.store.read(lambda db: runs.candidates(db, pool))
+        candidates = await app.store.read(lambda db: claimable.candidates(db, pool))
     policy = plugins.reward_policies()[training.reward]
     for item in claim(candidates, policy, held_out_share=training.held_out / training.min_ratings):
         labels = " ".join(f"{rater}:{value:+.0f}" for rater, value in sorted(item.labels.items()))

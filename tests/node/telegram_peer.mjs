@@ -87,10 +87,18 @@ class TelegramPeer extends TelegramServer {
   // The Bot API
 
   bot_getMe() {
-    return { ...BOT, can_join_groups: true, can_read_all_group_messages: false, supports_inline_queries: false };
+    return { ...BOT, can_join_groups: true, can_read_all_group_messages: this.readsGroups, supports_inline_queries: false };
   }
 
-  bot_setMyCommands() { return true; }
+  bot_setMyCommands({ commands }) { this.commands = commands; return true; }
+
+  bot_getMyCommands() { return this.commands; }
+
+  bot_deleteMyCommands() { this.commands = []; return true; }
+
+  bot_getWebhookInfo() {
+    return { url: this.webhook, has_custom_certificate: false, pending_update_count: 0 };
+  }
 
   bot_sendChatAction(params) { this.chat(params.chat_id); return true; }
 
@@ -209,7 +217,13 @@ class TelegramPeer extends TelegramServer {
     this.handedOut = 0;
     this.failures = [];
     this.queries = new Map();
+    this.commands = [];
+    this.webhook = '';
+    this.readsGroups = false;
   }
+
+  /** What is set elsewhere: `webhook` by another program, `readsGroups` with @BotFather. */
+  control_set(what) { Object.assign(this, what); }
 
   control_chat({ chat, admin = false }) {
     this.chats.set(chat.id, { id: chat.id, chat, admin, messages: new Map() });

@@ -22,6 +22,7 @@ SPEC = ConnectorSpec(
     requires=("telegram",),
     extra="telegram",
     secrets=(TOKEN,),
+    setup="goodbot_connectors.telegram.setup:TelegramSetup",
 )
 
 

@@ -62,11 +62,17 @@ class Api:
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._mask)
         self._raw = _RawRequest(connection_pool_size=1, connect_timeout=10, read_timeout=15)
+        self.date = ""
+        """The `Date` of Telegram's last answer, as HTTP has it; empty before the first."""
         elsewhere: dict[str, Any] = {"base_url": api_base} if api_base else {}
         self._bot = telegram.Bot(
             token.reveal(),
             request=HTTPXRequest(
-                connection_pool_size=16, connect_timeout=10, read_timeout=15, pool_timeout=15
+                connection_pool_size=16,
+                connect_timeout=10,
+                read_timeout=15,
+                pool_timeout=15,
+                httpx_kwargs={"event_hooks": {"response": [self._remember_date]}},
             ),
             get_updates_request=self._raw,
             **elsewhere,
@@ -138,6 +144,29 @@ class Api:
         with self._errors():
             await self._bot.set_my_commands(COMMANDS)
 
+    async def commands(self) -> tuple[tuple[str, str], ...]:
+        """getMyCommands: what clients suggest now, as pairs like `COMMANDS`."""
+        with self._errors():
+            return tuple((c.command, c.description) for c in await self._bot.get_my_commands())
+
+    async def delete_commands(self) -> None:
+        """deleteMyCommands."""
+        with self._errors():
+            await self._bot.delete_my_commands()
+
+    async def webhook(self) -> str:
+        """getWebhookInfo: the address that updates are sent to, empty when they are polled for."""
+        with self._errors():
+            return (await self._bot.get_webhook_info()).url
+
+    @property
+    def reads_groups(self) -> bool:
+        """Whether Telegram sends all that is said in groups (no privacy mode). After `open`."""
+        return bool(self._bot.bot.can_read_all_group_messages)
+
+    async def _remember_date(self, response: Any) -> None:
+        self.date = response.headers.get("date", "")
+
     def _typed(self, message: dict[str, Any]) -> dict[str, Any]:
         typed = dict(message)
         for name, kind in _TYPES.items():
@@ -156,7 +185,8 @@ class Api:
             raise FloodError("Telegram asks for a pause", retry_after=seconds) from None
         except InvalidToken:
             raise FatalConnectorError(
-                f"Telegram does not know the token in {TOKEN}: get a new one from @BotFather"
+                f"Telegram does not know the token ({TOKEN}): copy it again from @BotFather, or let "
+                "it make a new one"
             ) from None
         except Conflict as error:
             raise FatalConnectorError(

@@ -10,7 +10,7 @@ Out: `{"hello": 1, "chats": N}` at first and when a chat comes or goes; `{"taken
 line is stored, or `{"refused": "…", "id": "ID"}`; `{"said": "…"}` for what another chat said;
 `{"text": "…", "to": "ID"}` while an answer comes; `{"answer": "…", "id", "turn", "to", "buttons"}`
 when it is whole; `{"failed": "…", "to"}` when none comes; `{"receipt": "…", "id", "turn", "value"}`
-for a rating.
+for a rating; `{"news": "…", "id"}` for what nobody has asked for.
 """
 
 from __future__ import annotations
@@ -103,6 +103,9 @@ class TerminalConnector(Connector):
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
         id_ = uuid.uuid4().hex
+        if reply.silent:
+            self.tell({"news": reply.text, "id": id_})
+            return (MessageRef(channel=channel, id=id_),)
         buttons = [button.action for button in reply.buttons]
         self.tell({
             "answer": reply.text, "id": id_, "turn": reply.turn, "to": reply.reply_to,
@@ -118,6 +121,10 @@ class TerminalConnector(Connector):
         self.tell(
             {"receipt": receipt.text, "id": event.event_id, "turn": receipt.turn, "value": value}
         )
+
+    async def private(self, user: str) -> ChannelRef | None:
+        """The one conversation, while somebody is there."""
+        return self._channel if self._clients and user == self._user.id else None
 
     def tell(self, line: dict[str, Any], *, but: asyncio.StreamWriter | None = None) -> None:
         """Send a line to every attached chat. Never waits: one that hangs must not hold up all."""

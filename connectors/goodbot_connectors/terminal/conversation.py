@@ -72,6 +72,7 @@ class Conversation:
         self._time = 0
         self._unsettled: set[str] = set()
         """Ids of ratings without a receipt."""
+        self._news: list[str] = []
         self._untaken: dict[str, dict[str, Any]] = {}
         """Lines that the daemon has not stored yet."""
 
@@ -190,6 +191,9 @@ class Conversation:
             case {"said": str(text)}:
                 self.open = False
                 self._view.other(text)
+            case {"news": str(text)}:
+                self._news.append(text.replace("`/rl ", "`/"))
+                self._tell()
             case {"receipt": str(text), "turn": str(turn)}:
                 self._settle(line.get("id"))
                 value = line.get("value")
@@ -202,6 +206,12 @@ class Conversation:
         self._unsettled.discard(id_)
         if id_ in self.waiting:
             self.waiting.remove(id_)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Show what came unasked, but not in the middle of an answer."""
+        while self._news and not self.waiting:
+            self._view.note(self._news.pop(0))
 
     def _finish(self, text: str) -> None:
         """Show what of the whole answer was not streamed."""
@@ -242,19 +252,16 @@ class Conversation:
             rest = [words for words in lines if words[0] == "/rl" and words[1] not in _ELSEWHERE]
             self._view.result("\n".join([HELP, *(f"  /{word} {text}" for _, word, text in rest)]))
         else:
-            self._view.result(line["text"])
+            self._view.result(line["text"].replace("`/rl ", "`/"))
 
     def _compare(self, now: dict[str, Any]) -> None:
-        """Tell what has changed since the last status."""
+        """Tell when another version answers; of a new one the news tells, and why."""
         before, self.status = self.status, now
         if not before:
             return
         run = now["last_run"]
         if now["version"] != before["version"]:
-            name = f"v{now['version']}" if now["version"] else "The base model"
             learnt = run and run["state"] == "activated" and now["version"] > before["version"]
-            why = f": {run['reason']}" if learnt else "."
-            self._view.note(f"{name} answers from now on{why}")
-        elif run and run["state"] in ("refused", "failed") and run != before["last_run"]:
-            said = f"{run['state']}: ".capitalize()
-            self._view.note(f"Training: {said}{str(run['reason']).removeprefix(said)}")
+            if not learnt:
+                name = f"v{now['version']}" if now["version"] else "The base model"
+                self._view.note(f"{name} answers from now on.")

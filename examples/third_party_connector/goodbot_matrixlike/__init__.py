@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from goodbot import Capability, ConnectorSpec, hookimpl
+from goodbot import Capability, ConnectorSpec, Probe, hookimpl
+
+from goodbot_matrixlike.probe import transport
 
 TOKEN = "GOODBOT_MATRIXLIKE_TOKEN"  # noqa: S105  the variable's name
 """The environment variable with the account's access token."""
@@ -27,6 +29,7 @@ SPEC = ConnectorSpec(
     message_limit=16_000,  # an event holds 65 535 bytes, a UTF-16 unit is three at most
     requires=("httpx",),
     secrets=(TOKEN,),
+    setup="goodbot_matrixlike.setup:MatrixlikeSetup",
 )
 
 
@@ -34,3 +37,9 @@ SPEC = ConnectorSpec(
 def register_connector() -> ConnectorSpec:
     """Offer the platform."""
     return SPEC
+
+
+@hookimpl
+def register_probe() -> Probe:
+    """Offer a line of `goodbot doctor`."""
+    return Probe(name="transport", run=transport)

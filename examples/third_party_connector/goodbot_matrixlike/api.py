@@ -37,6 +37,9 @@ class Api:
     async def whoami(self) -> str:
         return str((await self._call("GET", "/v3/account/whoami"))["user_id"])
 
+    async def joined_rooms(self) -> list[str]:
+        return [str(room) for room in (await self._call("GET", "/v3/joined_rooms"))["joined_rooms"]]
+
     async def sync(self, since: str, seconds: float) -> dict[str, Any]:
         """What has happened since `since`; waits up to `seconds` until something has."""
         params = {"timeout": str(int(seconds * 1000)), **({"since": since} if since else {})}

@@ -145,6 +145,8 @@ class Homeserver:
         match path:
             case ["v3", "account", "whoami"]:
                 return 200, {"user_id": BOT}
+            case ["v3", "joined_rooms"]:
+                return 200, {"joined_rooms": list(ROOM.values())}
             case ["v3", "sync"]:
                 return 200, await self._sync(query.get("since", ""), float(query["timeout"]) / 1000)
             case ["v3", "rooms", room, "send", kind, _]:

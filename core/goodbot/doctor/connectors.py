@@ -1,0 +1,158 @@
+"""Each configured connector: its packages, its tokens, whose they are, what they may, its owners."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+
+from goodbot.connector import ConnectorSpec
+from goodbot.doctor.checks import fail, failed, install, ok, warn
+from goodbot.doctor.data import path
+from goodbot.errors import ConfigError, GoodbotError, RetriableError
+from goodbot.plugins import missing_modules
+from goodbot.secrets import Secrets, SecretStore
+from goodbot.setup import Check, ConnectorSetup, Examined, Probe
+from goodbot.store import inspection, people
+
+_PLATFORM_SECONDS = 15.0
+TERMINAL = "terminal"
+RETRYING = "(trying again)"
+"""How the daemon ends its words on a platform that it will reach again by itself."""
+
+
+def probes(examined: Examined) -> list[Probe]:
+    """A probe for each configured connector, and one when there is none."""
+    try:
+        specs = examined.plugins.connectors()
+    except GoodbotError as error:
+        return [_saying([failed("connectors", error)])]
+    names = [name for name in examined.config.connectors if name != TERMINAL]
+    if not names:
+        text = "none but the terminal: `goodbot chat`"
+        return [_saying([ok("connectors", text)])]
+    return [_probe(specs[name]) for name in names if name in specs]  # config.py tells of others
+
+
+def _saying(checks: Sequence[Check]) -> Probe:
+    async def run(_: Examined) -> Sequence[Check]:
+        return checks
+
+    return Probe(name="connectors", run=run)
+
+
+def _probe(spec: ConnectorSpec) -> Probe:
+    async def run(examined: Examined) -> Sequence[Check]:
+        return [
+            *await _account(spec, examined),
+            *await _owners(spec, examined),
+            *_state(spec, examined),
+        ]
+
+    return Probe(name=spec.name, run=run, seconds=2 * _PLATFORM_SECONDS)
+
+
+async def _account(spec: ConnectorSpec, examined: Examined) -> list[Check]:
+    """Packages, tokens and the platform's own word; each needs the one before."""
+    if missing := missing_modules(spec.requires):
+        text = f"packages that it needs are not installed: {', '.join(missing)}"
+        return [fail(spec.name, text, install(spec.extra) if spec.extra else "")]
+    try:
+        _, settings = examined.config.connector(spec.name, spec.settings)
+    except ConfigError:
+        return []  # the config's line says it
+    setup = setup_class(spec)
+    if wrong := [check for name in spec.secrets if (check := _token(name, setup, spec, examined))]:
+        return wrong
+    if setup is None:
+        return [ok(spec.name, "its packages and tokens are there; it offers no closer look")]
+    return await _asked(spec, setup(Secrets(spec.secrets, examined.environ), settings), examined)
+
+
+def setup_class(spec: ConnectorSpec) -> type[ConnectorSetup] | None:
+    """The connector's `ConnectorSetup`, None if it has none."""
+    if not spec.setup:
+        return None
+    module, _, name = spec.setup.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _token(
+    name: str, setup: type[ConnectorSetup] | None, spec: ConnectorSpec, examined: Examined
+) -> Check | None:
+    """What is wrong with one token before anybody is asked about it."""
+    part, value = f"{spec.name} token", examined.environ.get(name, "")
+    if not value:
+        text = f"{name} is not set, in the environment, the keyring or secrets.env"
+        return fail(part, text, "goodbot init", exit_code=ConfigError.exit_code)
+    if setup is not None and (why := setup.malformed(name, value)):
+        return fail(part, f"{_place(name, examined)}: {why}", "goodbot init")
+    return None
+
+
+def _place(name: str, examined: Examined) -> str:
+    try:
+        where = SecretStore(examined.config.home).where(name)
+    except GoodbotError:
+        where = ""
+    return f"{name} from the {where or 'environment'}"
+
+
+async def _asked(spec: ConnectorSpec, setup: ConnectorSetup, examined: Examined) -> list[Check]:
+    part = f"{spec.name} token"
+    place = ", ".join([await asyncio.to_thread(_place, name, examined) for name in spec.secrets])
+    try:
+        async with asyncio.timeout(_PLATFORM_SECONDS):
+            who = await setup.identify()
+        checks = [ok(part, f"{who.name} (account {who.account}); {place}")]
+        async with asyncio.timeout(_PLATFORM_SECONDS):
+            checks += await setup.examine()
+    except RetriableError as error:
+        return [warn(part, f"{error}; {place}", "look again when the network is back")]
+    except TimeoutError:
+        text = f"{setup.title} did not answer within {_PLATFORM_SECONDS:g} s; {place}"
+        return [warn(part, text, "look again when the network is back")]
+    except GoodbotError as error:
+        return [failed(part, error, "goodbot init")]
+    return checks
+
+
+async def _owners(spec: ConnectorSpec, examined: Examined) -> list[Check]:
+    """Without an owner nobody can talk to the bot there, or teach it."""
+    try:
+        grants, _ = examined.config.connector(spec.name, spec.settings)
+    except ConfigError:
+        return []
+    owners = {*grants.owners, *await paired(spec.name, examined, "owner")}
+    part = f"{spec.name} people"
+    if not owners:
+        return [warn(part, "nobody is its owner", f"goodbot pair {spec.name}")]
+    one = "1 owner" if len(owners) == 1 else f"{len(owners)} owners"
+    return [ok(part, f"{one}; `goodbot doctor --security` lists who may what")]
+
+
+async def paired(name: str, examined: Examined, role: str) -> list[str]:
+    """The ids of those who were given a role by pairing or a command."""
+    try:
+        async with inspection.look(path(examined.config)) as db:
+            grants = await people.grants(db) if await inspection.current(db) else []
+    except GoodbotError:
+        return []
+    found = [grant.person.partition(":") for grant in grants if grant.role == role]
+    return [id_ for connector, _, id_ in found if connector == name]
+
+
+def _state(spec: ConnectorSpec, examined: Examined) -> list[Check]:
+    """What the running daemon says of it."""
+    states: Mapping[str, str] = (examined.daemon or {}).get("connectors") or {}
+    if examined.daemon is None:
+        return []
+    state = states.get(spec.name)
+    if state is None:
+        text = "the running goodbot does not know it: it was configured since"
+        return [warn(spec.name, text, "end `goodbot run` and start it again")]
+    if state.endswith(RETRYING):
+        return [warn(spec.name, f"not connected: {state}", "look again when the network is back")]
+    if state != "running":
+        return [fail(spec.name, f"not running: {state}")]
+    return [ok(spec.name, "running")]

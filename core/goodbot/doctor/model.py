@@ -1,0 +1,195 @@
+"""What answers and what trains: the backend, the hardware, the model's files, and the memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from goodbot.backend import BackendSpec
+from goodbot.doctor import weights
+from goodbot.doctor.checks import fail, failed, install, ok, short, size, warn
+from goodbot.errors import ConfigError, GoodbotError, MissingExtraError
+from goodbot.jobs import child_environment
+from goodbot.models import ResolvedModel, architecture, resolve
+from goodbot.models.directory import read_config
+from goodbot.models.disk import stored
+from goodbot.models.estimate import estimate
+from goodbot.models.machine import available_memory, physical_memory, place
+from goodbot.plugins import choose_backend, missing_modules
+from goodbot.setup import Check, Examined, Probe
+
+_CHOOSE = "goodbot model use auto"
+_CHILD_SECONDS = 40.0
+_ASK = """
+import importlib, json, sys
+name = sys.argv[1]
+importlib.import_module("mlx.core" if name == "mlx" else name)
+device = ""
+if name == "torch":
+    import torch
+    if torch.cuda.is_available():
+        device = f"CUDA, {torch.cuda.get_device_name(0)}"
+    elif torch.backends.mps.is_available():
+        device = "Metal"
+    else:
+        device = "CPU"
+elif name == "mlx":
+    import mlx.core as mx
+    gpu = mx.default_device().type == mx.DeviceType.gpu
+    device = ("Metal" if sys.platform == "darwin" else "CUDA") if gpu else "CPU"
+print(json.dumps(device))
+"""
+"""Asked of a child: the daemon and the program import no framework."""
+
+
+async def backend(examined: Examined) -> Sequence[Check]:
+    """Which backend is taken and why, that it can be imported, and what it runs on."""
+    wanted, specs = examined.config.training.backend, examined.plugins.backends()
+    try:
+        spec = choose_backend(specs, wanted)
+    except ConfigError:
+        return []  # the config's line says it
+    except MissingExtraError as error:
+        text = f"the packages of the {error.extra} backend are not installed: nothing can answer"
+        return [fail("backend", text, install(error.extra))]
+    why = "as configured" if wanted != "auto" else "the installed one of the highest priority"
+    others = sorted(
+        name for name, other in specs.items()
+        if name != spec.name and not missing_modules(other.requires)
+    )  # fmt: skip
+    if wanted == "auto" and not others:
+        why = "the only one installed"
+    device, wrong = await _ask(spec)
+    if wrong:
+        text = f"{spec.name} is installed and cannot be used: {wrong}"
+        return [fail("backend", text, install(spec.extra))]
+    text = f"{spec.name} ({why})" + (f" on {device}" if device else "")
+    if device == "CPU" and (card := await _nvidia()):
+        text = f"{text}, though this machine has {card}"
+        return [warn("backend", text, f'{install("torch")}, and set [training] backend = "torch"')]
+    if device == "CPU" and sys.platform == "darwin" and platform.machine() == "arm64":
+        return [warn("backend", f"{text}, though this Mac has a GPU", install("mlx"))]
+    return [ok("backend", text)]
+
+
+async def _ask(spec: BackendSpec) -> tuple[str, str]:
+    """`(device, what is wrong)`, by importing the backend's framework in a child."""
+    if not spec.requires:
+        return "", ""
+    code, out, error = await _child(sys.executable, "-c", _ASK, spec.requires[0])
+    if code == 0:
+        with contextlib.suppress(ValueError, IndexError):
+            return str(json.loads(out.splitlines()[-1])), ""
+    lines = error.strip().splitlines() or [f"the import ended with {code}"]
+    return "", lines[-1][:200]
+
+
+async def _nvidia() -> str:
+    """The first NVIDIA card, by the driver's own program; empty without one."""
+    try:
+        code, out, _ = await _child("nvidia-smi", "-L")
+    except OSError:
+        return ""
+    return out.splitlines()[0].partition(" (UUID")[0] if code == 0 and out else ""
+
+
+async def _child(*words: str) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, env=child_environment(),
+    )  # fmt: skip
+    try:
+        out, error = await process.communicate()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
+    return process.returncode or 0, out.decode(errors="replace"), error.decode(errors="replace")
+
+
+async def model(examined: Examined) -> Sequence[Check]:
+    """The configured model's files: there, whole, and those of a chat model."""
+    config = examined.config
+    try:
+        found = _resolved(examined)
+    except ConfigError as error:
+        if not config.model.path:
+            text = "no model is configured"
+            return [fail("model", text, _CHOOSE, exit_code=error.exit_code)]
+        located = config.where("model").error("path", str(error))
+        return [failed("model", located, _CHOOSE)]
+    except GoodbotError as error:
+        return [failed("model", error, _CHOOSE)]
+    wrong = await asyncio.to_thread(weights.problems, found.path)
+    if wrong:
+        text = f"{short(found.path)}: {'; '.join(wrong)}"
+        fix = f"goodbot model use {shlex.quote(config.model.path)}" if config.model.path else ""
+        return [fail("model", text, fix or "install goodbot again")]
+    text = f"{found.name}, {size(stored(found.path))}, every file is whole"
+    config_json = read_config(found.path)
+    if why := _unusable(examined, config_json):
+        return [fail("model", f"{text}; {why}", _CHOOSE)]
+    if not found.label and (why := architecture.doubt(config_json)):
+        return [warn("model", f"{text}; {why}")]
+    if found.label:
+        return [warn("model", f"{text}; it only demonstrates: it knows little", _CHOOSE)]
+    return [ok("model", text)]
+
+
+def _unusable(examined: Examined, config: Mapping[str, Any]) -> str:
+    """Why the chosen backend cannot load a model of this config, as a clause; empty if it can."""
+    training = examined.config.training
+    try:
+        spec = choose_backend(examined.plugins.backends(), training.backend)
+    except GoodbotError:
+        return ""  # the backend's own line says it
+    return architecture.unusable(config, spec.name)
+
+
+def _resolved(examined: Examined) -> ResolvedModel:
+    config, shipped = examined.config, examined.plugins.models()
+    return resolve(config.model.path, shipped, demo=examined.demo_model)
+
+
+async def room(examined: Examined) -> Sequence[Check]:
+    """Whether the model fits into the memory, once to answer and once to be trained."""
+    total, free = physical_memory(), await asyncio.to_thread(available_memory)
+    have = f"{size(total)}, {size(free)} of it free"
+    try:
+        path = _resolved(examined).path
+        config = examined.config.training
+        spec = choose_backend(examined.plugins.backends(), config.backend)
+        shape = architecture.read(read_config(path))
+    except GoodbotError:  # their own lines say it, or the shape is one that nobody can estimate
+        return [ok("memory", have)]
+    where = await asyncio.to_thread(place, spec.name)
+    if where.device == "cuda":
+        total = free = where.memory
+        have = f"{size(free)} free on the GPU"
+    held = stored(path)
+    fits = estimate(shape, replace(where, memory=total), held)
+    running = examined.daemon is not None  # it holds its share already
+    now = estimate(shape, replace(where, memory=free + running * fits.serving), held)
+    text = f"{have}; answering takes {size(fits.serving)}, training {size(fits.training)} more"
+    if fits.serving > total:
+        return [fail("memory", text, _CHOOSE)]
+    if not fits.fits:
+        return [warn("memory", f"{text}: this machine is small for the model", _CHOOSE)]
+    if not now.fits:
+        return [warn("memory", f"{text}: too little is free to train", "close other programs")]
+    return [ok("memory", text)]
+
+
+PROBES = (
+    Probe(name="backend", run=backend, seconds=_CHILD_SECONDS),
+    Probe(name="model", run=model, seconds=30.0),
+    Probe(name="memory", run=room),
+)

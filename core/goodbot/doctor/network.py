@@ -1,0 +1,76 @@
+"""What listens, and the service that keeps goodbot running."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from goodbot.doctor.checks import fail, ok, warn
+from goodbot.setup import Check, Examined, Probe
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+async def ports(examined: Examined) -> Sequence[Check]:
+    """The one port that goodbot may listen on: free, or its own."""
+    http = examined.config.http
+    if not http.port:
+        return [ok("ports", "goodbot listens on none")]
+    place = f"{http.host}:{http.port}"
+    checks: list[Check] = []
+    if http.host not in _LOOPBACK:
+        text = f"{place} can be reached from other machines; it tells whether goodbot is well"
+        checks.append(warn("ports", text, 'set [http] host = "127.0.0.1"'))
+    line = await _ask(http.host, http.port)
+    if examined.daemon is None:
+        if line is None:
+            return [*checks, ok("ports", f"{place} is free")]
+        text = f"another program listens on {place}"
+        return [*checks, fail("ports", text, "set [http] port to a free one", exit_code=2)]
+    if line is None:
+        return [*checks, fail("ports", f"nothing listens on {place}", "look at goodbot's log")]
+    if " 200 " not in f"{line} ":
+        return [*checks, warn("ports", f"{place} answers {line!r} to /healthz")]
+    return [*checks, ok("ports", f"{place} answers /healthz")]
+
+
+async def _ask(host: str, port: int) -> str | None:
+    """The first line of the answer to a GET of /healthz, None if nothing listens."""
+    try:
+        reader, writer = await asyncio.open_connection(host, port)
+    except OSError:
+        return None
+    try:
+        writer.write(f"GET /healthz HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
+        await writer.drain()
+        async with asyncio.timeout(3):
+            return (await reader.readline()).decode("latin-1").strip()[:60]
+    except (OSError, TimeoutError, ValueError):
+        return ""
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+async def service(examined: Examined) -> Sequence[Check]:
+    """Whether goodbot is kept running, also after a restart of the machine."""
+    from goodbot.service import status
+
+    found = await asyncio.to_thread(status, examined.config.home)
+    if not found.manager:
+        return [ok("service", "this machine has no service manager that goodbot knows")]
+    if not found.installed:
+        text = "not installed: goodbot runs as long as the terminal that started it"
+        return [ok("service", text)]
+    text = f"{found.manager}: {found.state or 'unknown'}"
+    if not found.active:
+        return [fail("service", text, found.log or "goodbot service status")]
+    if not found.enabled:
+        text = f"{text}; it does not start by itself after a restart"
+        return [warn("service", text, "goodbot service install")]
+    return [ok("service", f"{text}, and it starts by itself")]
+
+
+PROBES = (Probe(name="ports", run=ports), Probe(name="service", run=service, seconds=35.0))

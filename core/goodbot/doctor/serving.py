@@ -1,0 +1,190 @@
+"""`goodbot doctor serving`: model servers on their usual ports, and what each lacks to swap adapters.
+
+It only asks. The one request that is no GET goes to a vLLM that has said it is one, and is empty,
+so that it can load nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from goodbot.doctor.checks import ok, warn
+from goodbot.models import servers
+from goodbot.models.servers import FoundServer
+from goodbot.setup import Check, Examined, Probe
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+SGLANG = "http://127.0.0.1:30000"
+"""Its usual place; `goodbot.models.servers` knows the others'."""
+_SECONDS = 5.0
+_LONGEST = 1_000_000
+_RANKS = (8, 16, 32, 64, 128, 256)
+"""That vLLM can be told; the next one up is taken."""
+_ADAPTERS_SINCE = (0, 30)
+"""Ollama before that creates a model with an adapter and then refuses to run it."""
+
+
+async def serving(examined: Examined, urls: Sequence[str] = ()) -> Sequence[Check]:
+    """A line for each server that is found on this machine."""
+    import aiohttp
+
+    urls = urls or [*servers.usual(), SGLANG]
+    found = {server.url: server for server in await asyncio.to_thread(servers.discover, urls)}
+    rank = next((r for r in _RANKS if r >= _rank(examined)), _RANKS[-1])
+    timeout = aiohttp.ClientTimeout(total=_SECONDS)
+    async with aiohttp.ClientSession(timeout=timeout) as http:
+        looks = [
+            _look(http, found[url], rank) if url in found else _locked(http, url) for url in urls
+        ]
+        checks = [check for check in await asyncio.gather(*looks) if check is not None]
+    places = ", ".join(url.rpartition(":")[2] for url in urls)
+    nothing = ok("serving", f"no model server on ports {places}; goodbot serves the model itself")
+    return checks or [nothing]
+
+
+def _rank(examined: Examined) -> int:
+    rank = examined.config.training.settings.get("rank", 8)
+    return rank if isinstance(rank, int) else 8
+
+
+async def _locked(http: ClientSession, url: str) -> Check | None:
+    """A server that answers nobody without a key."""
+    code, _ = await _ask(http, url, "/v1/models")
+    if code not in (401, 403):
+        return None
+    return warn(_part(url), "a model server that asks for a key: it cannot be looked at")
+
+
+async def _look(http: ClientSession, found: FoundServer, rank: int) -> Check:
+    if found.kind == "vllm":
+        return await _vllm(http, found, rank)
+    if found.kind == "llamacpp":
+        return await _llama(http, found)
+    if found.kind == "ollama":
+        _, said = await _ask(http, found.url, "/api/version")
+        return _ollama(found, str(said.get("version", "")))
+    if found.kind == "lmstudio":
+        text = "LM Studio takes no adapters at all: let goodbot serve the model itself"
+        return warn(_part(found.url), text)
+    if found.kind == "mlx":
+        return _mlx(found)
+    for path in ("/server_info", "/get_server_info"):
+        code, info = await _ask(http, found.url, path)
+        if code == 200 and "model_path" in info:
+            return _sglang(found, info, rank)
+    return warn(_part(found.url), f"{found.title}; whether it takes adapters is not known")
+
+
+async def _vllm(http: ClientSession, found: FoundServer, rank: int) -> Check:
+    _, said = await _ask(http, found.url, "/version")
+    version = f"vLLM {said.get('version', '')}".strip()
+    code, _ = await _ask(http, found.url, "/v1/load_lora_adapter", body="{}")
+    if code in (401, 403):
+        return warn(_part(found.url), f"{version} asks for a key: it cannot be looked at")
+    if code in (400, 422):
+        return ok(_part(found.url), f"{version} takes adapters while it runs")
+    line = (
+        f"VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve {_model(found)} --enable-lora "
+        f"--max-lora-rank {rank} --max-loras 2{_port(found, 8000)}"
+    )
+    return warn(_part(found.url), f"{version} takes no adapters while it runs", line)
+
+
+def _sglang(found: FoundServer, info: dict[str, Any], rank: int) -> Check:
+    version = f"SGLang {info.get('version', '')}".strip()
+    most = info.get("max_lora_rank")
+    if info.get("enable_lora") and not (isinstance(most, int) and most < rank):
+        return ok(_part(found.url), f"{version} takes adapters while it runs")
+    line = (
+        f"python -m sglang.launch_server --model-path {_model(found)} --enable-lora "
+        f"--max-lora-rank {rank} --lora-target-modules all --max-loras-per-batch 2 "
+        f"--max-loaded-loras 3{_port(found, 30000)}"
+    )
+    lacks = f"adapters only up to rank {most}" if info.get("enable_lora") else "no adapters"
+    return warn(_part(found.url), f"{version} takes {lacks} while it runs", line)
+
+
+async def _llama(http: ClientSession, found: FoundServer) -> Check:
+    _, props = await _ask(http, found.url, "/props")
+    code, loaded = await _ask(http, found.url, "/lora-adapters")
+    count = len(_list(loaded.get("")))
+    has = f"{count} from its start" if code == 200 and count else "none now"
+    path = props.get("model_path")
+    model = path if isinstance(path, str) and path.isprintable() else "MODEL.gguf"
+    text = f"llama.cpp reads an adapter only when it starts ({has}): each version is a restart"
+    line = f"llama-server -m {model} --lora ADAPTER.gguf{_port(found, 8080)}"
+    return warn(_part(found.url), text, line)
+
+
+def _mlx(found: FoundServer) -> Check:
+    text = (
+        "a server like mlx_lm.server: from 0.32.2 on it takes an adapter with a request, and loads "
+        "the whole model again for it; before that it ignored --adapter-path"
+    )
+    return warn(_part(found.url), text, "pip install --upgrade 'mlx-lm>=0.32.2'")
+
+
+def _ollama(found: FoundServer, version: str) -> Check:
+    numbers = tuple(int(n) for n in version.split("-")[0].split(".")[:2] if n.isdecimal())
+    if len(numbers) == 2 and numbers < _ADAPTERS_SINCE:
+        text = f"Ollama {version} makes models with adapters and does not run them"
+        return warn(_part(found.url), text, "update Ollama to 0.30 or newer")
+    text = (
+        f"Ollama {version} swaps no adapters: each version becomes a model of its own (a GGUF "
+        "adapter); models that it runs with MLX ignore adapters without a word"
+    )
+    return warn(_part(found.url), text)
+
+
+async def _ask(
+    http: ClientSession, url: str, path: str, body: str | None = None
+) -> tuple[int, dict[str, Any]]:
+    """Status and JSON object of an answer; a list is under the empty name; 0 without an answer."""
+    import aiohttp
+
+    headers = {"Content-Type": "application/json"}
+    try:
+        async with http.request(
+            "GET" if body is None else "POST", url + path, data=body, headers=headers,
+            allow_redirects=False,
+        ) as response:  # fmt: skip
+            text = await response.content.read(_LONGEST)
+            code = response.status
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        return 0, {}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return code, {}
+    return code, cast("dict[str, Any]", value if isinstance(value, dict) else {"": value})
+
+
+def _list(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    return [cast("dict[str, Any]", e) for e in cast("list[object]", value) if isinstance(e, dict)]
+
+
+def _model(found: FoundServer) -> str:
+    """The base model; a name that a shell would read otherwise is left to the person."""
+    bases = [model for model in found.models if not model.parent] or list(found.models)
+    name = (bases[0].root or bases[0].name) if bases else ""
+    plain = name.isascii() and name and all(c.isalnum() or c in "/._-" for c in name)
+    return name if plain else "MODEL"
+
+
+def _part(url: str) -> str:
+    return f"port {url.rpartition(':')[2]}"
+
+
+def _port(found: FoundServer, usual: int) -> str:
+    port = found.url.rpartition(":")[2]
+    return "" if port == str(usual) else f" --port {port}"
+
+
+PROBES = (Probe(name="serving", run=serving, seconds=3 * _SECONDS),)

@@ -1,0 +1,70 @@
+"""Looking at the database without changing a byte of it, also while a daemon writes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiosqlite
+
+from goodbot.store.connection import connect
+from goodbot.store.migrate import check, migrations
+from goodbot.store.query import fetch, first
+from goodbot.store.writer import explain
+
+
+@asynccontextmanager
+async def look(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
+    """A connection that can only read. Raises StoreError, and NewerDataError for a newer schema.
+
+    While no write-ahead log lies there, nobody writes; SQLite is told so, since it would make the
+    log's files even for a reader.
+    """
+    still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
+    try:
+        db = await connect(path, f"mode=ro{still}")
+        try:
+            await check(db)
+            yield db
+        finally:
+            await db.interrupt()  # a query that took too long must not keep its thread
+            await db.close()
+    except sqlite3.Error as error:
+        raise explain(error) from error
+
+
+async def schema(db: aiosqlite.Connection) -> tuple[int, int]:
+    """The schema's version, and the one that this goodbot knows."""
+    row = first(await fetch(db, "PRAGMA user_version"))
+    return int(row[0]) if row else 0, len(migrations())
+
+
+async def current(db: aiosqlite.Connection) -> bool:
+    """Whether this goodbot's queries fit; not so before the first start after an upgrade."""
+    version, known = await schema(db)
+    return version == known
+
+
+async def damage(db: aiosqlite.Connection) -> str:
+    """What SQLite's own check finds first, empty if nothing. It reads the whole file."""
+    row = first(await fetch(db, "PRAGMA quick_check(1)"))
+    found = str(row[0]) if row else "it does not answer"
+    return "" if found == "ok" else found
+
+
+async def sharers(db: aiosqlite.Connection) -> list[str]:
+    """Who lets private chats be trained on, as `connector:id`."""
+    return [row[0] for row in await fetch(db, "SELECT person FROM shares ORDER BY person")]
+
+
+async def newest(db: aiosqlite.Connection) -> float:
+    """When the last rating or message came, by the clock of then; 0 if none has."""
+    rows = await fetch(
+        db,
+        "SELECT max(coalesce((SELECT max(received_at) FROM events), 0),"
+        " coalesce((SELECT max(received_at) FROM inbox), 0))",
+    )
+    row = first(rows)
+    return float(row[0]) if row else 0.0

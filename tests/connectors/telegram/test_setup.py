@@ -1,0 +1,181 @@
+"""Setting up, examining and leaving Telegram, on a Telegram of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import goodbot.doctor.parts as doctor
+import pytest
+from goodbot.errors import FatalConnectorError, RetriableError
+from goodbot.secrets import Secrets
+from goodbot.setup import Check, CheckState, Identity
+from goodbot.testing.host import VirtualClock
+from goodbot_connectors.telegram import SPEC
+from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
+
+from tests.connectors.telegram.peer import SECRET, TelegramPeer
+from tests.connectors.telegram.schema import check_call
+from tests.core.doctor.examining import examined
+from tests.support import require
+
+if TYPE_CHECKING:
+    from goodbot_connectors.telegram.connector import TelegramConnector
+    from goodbot_connectors.telegram.setup import TelegramSetup
+
+ME = Identity(account="4200001", name="@the_good_bot", link="https://t.me/the_good_bot")
+
+
+def setup_of(settings: TelegramSettings, environ: dict[str, str]) -> TelegramSetup:
+    require("telegram")
+    from goodbot_connectors.telegram.setup import TelegramSetup
+
+    return TelegramSetup(Secrets(SPEC.secrets, environ), settings)
+
+
+@pytest.fixture
+def setup(peer: TelegramPeer) -> TelegramSetup:
+    return setup_of(peer.settings, peer.environ)
+
+
+def by_part(checks: Sequence[Check]) -> dict[str, Check]:
+    return {check.part: check for check in checks}
+
+
+async def test_the_token_says_whose_it_is(setup: TelegramSetup, peer: TelegramPeer) -> None:
+    assert await setup.identify() == ME
+    for call in (await peer.control("calls"))["calls"]:
+        check_call(call["method"], call["params"])
+
+
+async def test_a_wrong_token_is_told_without_it(peer: TelegramPeer) -> None:
+    setup = setup_of(peer.settings, peer.wrong_environ)
+    for ask in (setup.identify, setup.examine):
+        with pytest.raises(FatalConnectorError, match="does not know the token") as told:
+            await ask()
+        assert peer.wrong_environ[TOKEN] not in str(told.value)
+        assert told.value.__suppress_context__
+
+
+async def test_no_network_is_no_wrong_token(peer: TelegramPeer) -> None:
+    settings = replace(peer.settings, api_base="http://127.0.0.1:9/bot")
+    with pytest.raises(RetriableError) as told:
+        await setup_of(settings, peer.environ).identify()
+    assert SECRET not in str(told.value)
+
+
+async def test_all_is_well(setup: TelegramSetup, peer: TelegramPeer) -> None:
+    checks = await setup.examine()
+    assert {check.state for check in checks} == {CheckState.OK}
+    assert "administrator" in by_part(checks)["telegram groups"].text
+    calls = (await peer.control("calls"))["calls"]
+    assert {call["method"] for call in calls} == {"getMe", "getWebhookInfo"}, "it only asks"
+    for call in calls:
+        check_call(call["method"], call["params"])
+
+
+async def test_somebody_elses_webhook_is_in_the_way(
+    setup: TelegramSetup, peer: TelegramPeer
+) -> None:
+    await peer.control("set", webhook="https://user:word@bots.example/secret-path")
+    updates = by_part(await setup.examine())["telegram updates"]
+    assert updates.state is CheckState.FAIL
+    assert "at bots.example;" in updates.text
+    assert "secret-path" not in updates.text
+    assert "word" not in updates.text
+    assert "deleteWebhook" in updates.fix
+
+
+async def test_a_bot_that_reads_whole_groups_is_worth_a_word(
+    setup: TelegramSetup, peer: TelegramPeer
+) -> None:
+    await peer.control("set", readsGroups=True)
+    groups = by_part(await setup.examine())["telegram groups"]
+    assert (groups.state, "/setprivacy" in groups.fix) == (CheckState.WARN, True)
+
+
+@pytest.mark.parametrize(("hours", "word"), [(2, "ahead of"), (-2, "behind")])
+async def test_a_clock_that_is_off(hours: int, word: str, setup: TelegramSetup) -> None:
+    from goodbot.clock import SystemClock
+
+    setup.clock = VirtualClock(now=SystemClock().now() + hours * 3600)
+    clock = by_part(await setup.examine())["clock"]
+    assert clock.state is CheckState.WARN
+    assert f"s {word} Telegram" in clock.text
+
+
+async def test_leaving_takes_the_command_list_away(
+    setup: TelegramSetup, connector: TelegramConnector, peer: TelegramPeer
+) -> None:
+    assert list(await setup.remove(dry_run=True)) == ["the command /rl of @the_good_bot"]
+    assert await peer.calls("deleteMyCommands") == []
+    assert list(await setup.remove(dry_run=False)) == ["the command /rl of @the_good_bot"]
+    [params] = await peer.calls("deleteMyCommands")
+    check_call("deleteMyCommands", params)
+    assert list(await setup.remove(dry_run=False)) == [], "nothing is left to remove"
+
+
+async def test_a_command_list_of_somebody_elses_stays(
+    setup: TelegramSetup, peer: TelegramPeer
+) -> None:
+    await peer.control("set", commands=[{"command": "weather", "description": "Rain or not"}])
+    assert list(await setup.remove(dry_run=False)) == []
+    assert await peer.calls("deleteMyCommands") == []
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_the_doctor_asks_telegram(known: bool, peer: TelegramPeer, tmp_path: Path) -> None:
+    environ = peer.environ if known else peer.wrong_environ
+    toml = f'[connectors.telegram]\nowners = [1]\napi_base = "{peer.settings.api_base}"\n'
+    seen = examined(tmp_path, toml, environ=environ)
+    [probe] = doctor.connectors.probes(seen)
+    checks = by_part(await probe.run(seen))
+    token = checks["telegram token"]
+    if known:
+        assert token.text.startswith("@the_good_bot (account 4200001); ")
+        assert {check.state for check in checks.values()} == {CheckState.OK}
+    else:
+        assert (token.state, token.fix) == (CheckState.FAIL, "goodbot init")
+        assert "does not know the token" in token.text
+    assert environ[TOKEN] not in repr(checks)
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (SECRET, ""),
+        ("123456789:" + "A" * 35, ""),
+        (f"  {SECRET}\n", ""),
+        ("", "empty"),
+        ("   ", "empty"),
+        (f"Use this token: {SECRET}", "spaces"),
+        ("AAEabc", "starts with a number"),
+        ("x123:" + "A" * 35, "starts with a number"),
+        ("١٢٣:" + "A" * 35, "starts with a number"),
+        ("123456789:" + "A" * 20, "not copied whole: 20"),
+        ("123456789:" + "A" * 80, "not copied whole: 80"),
+        ("123456789:" + "é" * 35, "characters that no token has"),
+        ("1" * 1_000_000, "starts with a number"),
+        ("1:" + "A" * 1_000_000, "not copied whole"),
+    ],
+)
+def test_what_cannot_be_a_token_is_known_without_asking(value: str, word: str) -> None:
+    require("telegram")
+    from goodbot_connectors.telegram.setup import TelegramSetup
+
+    why = TelegramSetup.malformed(TOKEN, value)
+    assert bool(why) == bool(word)
+    assert word in why
+    assert len(value.strip()) < 8 or value.strip() not in why
+
+
+def test_the_guide_fits_into_five_lines() -> None:
+    require("telegram")
+    from goodbot_connectors.telegram.setup import TelegramSetup
+
+    lines = TelegramSetup.guide.splitlines()
+    assert len(lines) <= 5
+    assert max(map(len, lines)) <= 90
+    assert "BotFather" in TelegramSetup.guide

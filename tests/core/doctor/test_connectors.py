@@ -1,0 +1,217 @@
+"""A connector's packages, tokens, people and state; ports and the service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from aiohttp import web
+from goodbot import Capability, ConnectorSpec, hookimpl
+from goodbot.doctor import connectors, network
+from goodbot.errors import FatalConnectorError, RetriableError
+from goodbot.secrets import SecretStore
+from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.store import people
+from goodbot_connectors.terminal import TerminalSettings
+
+from tests.core.doctor.examining import examined, states, store
+
+TOKEN = "GOODBOT_PIGEON_TOKEN"
+TOML = "[connectors.pigeon]\nowners = [1]\n"
+TOLD = {TOKEN: "coo-coo-coo"}
+
+
+class PigeonSetup(ConnectorSetup):
+    """A platform whose answers the test chooses."""
+
+    title = "Pigeon"
+    guide = "Ask a pigeon."
+    trouble: ClassVar[BaseException | None] = None
+
+    @classmethod
+    def malformed(cls, name: str, value: str) -> str:
+        return "" if value.startswith("coo") else "a pigeon's token says coo"
+
+    async def identify(self) -> Identity:
+        if isinstance(self.trouble, asyncio.TimeoutError):
+            await asyncio.Event().wait()
+        if self.trouble is not None:
+            raise self.trouble
+        return Identity(account="7", name="@bird")
+
+    async def examine(self) -> Sequence[Check]:
+        return [Check(part="pigeon loft", state=CheckState.OK, text="the loft is open")]
+
+
+class Pigeons:
+    def __init__(self, **fields: Any) -> None:
+        self.spec = ConnectorSpec(
+            **{
+                "name": "pigeon", "factory": "nowhere:Nothing", "capabilities": Capability.NONE,
+                "settings": TerminalSettings, "secrets": (TOKEN,), "extra": "pigeon",
+                "setup": f"{__name__}:PigeonSetup", **fields,
+            }
+        )  # fmt: skip
+
+    @hookimpl
+    def register_connector(self) -> ConnectorSpec:
+        return self.spec
+
+
+async def look(home: Path, toml: str = TOML, pigeons: Pigeons | None = None, **more: Any) -> Any:
+    seen = examined(home, toml, pigeons or Pigeons(), **{"environ": TOLD, **more})
+    [probe] = connectors.probes(seen)
+    return await probe.run(seen)
+
+
+@pytest.fixture(autouse=True)
+def contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PigeonSetup, "trouble", None)
+    monkeypatch.setattr(connectors, "_PLATFORM_SECONDS", 0.2)
+
+
+async def test_all_is_well(tmp_path: Path) -> None:
+    checks = await look(tmp_path)
+    assert states(checks) == dict.fromkeys(
+        ("pigeon token", "pigeon loft", "pigeon people"), CheckState.OK
+    )
+    assert checks[0].text.startswith("@bird (account 7)")
+
+
+async def test_none_is_configured(tmp_path: Path) -> None:
+    [check] = await look(tmp_path, "")
+    assert (check.state, "none but the terminal" in check.text) == (CheckState.OK, True)
+
+
+async def test_its_packages_are_missing(tmp_path: Path) -> None:
+    checks = await look(tmp_path, pigeons=Pigeons(requires=("no_such_module",)))
+    assert states(checks)["pigeon"] is CheckState.FAIL
+    assert checks[0].fix.endswith(" install 'goodbot[pigeon]'")
+
+
+async def test_its_token_is_missing(tmp_path: Path) -> None:
+    checks = await look(tmp_path, environ={})
+    assert (checks[0].state, checks[0].exit_code) == (CheckState.FAIL, 2)
+    assert (TOKEN in checks[0].text, checks[0].fix) == (True, "goodbot init")
+
+
+async def test_its_token_cannot_be_one(tmp_path: Path) -> None:
+    checks = await look(tmp_path, environ={TOKEN: "moo-moo-moo"})
+    assert (checks[0].state, "says coo" in checks[0].text) == (CheckState.FAIL, True)
+    assert "moo" not in checks[0].text
+
+
+async def test_it_says_where_the_token_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goodbot.secrets.keyring_usable", lambda: False)
+    SecretStore(tmp_path).set(TOKEN, TOLD[TOKEN])
+    assert f"{TOKEN} from the file" in (await look(tmp_path))[0].text
+    monkeypatch.setenv(TOKEN, "coo")
+    assert f"{TOKEN} from the environment" in (await look(tmp_path))[0].text
+
+
+@pytest.mark.parametrize(
+    ("trouble", "state", "word"),
+    [
+        (FatalConnectorError("it does not know you"), CheckState.FAIL, "does not know you"),
+        (RetriableError("the line is dead"), CheckState.WARN, "the line is dead"),
+        (TimeoutError(), CheckState.WARN, "Pigeon did not answer within 0.2 s"),
+    ],
+)
+async def test_what_the_platform_says(
+    trouble: Exception, state: CheckState, word: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(PigeonSetup, "trouble", trouble)
+    check = (await look(tmp_path))[0]
+    assert (check.part, check.state, word in check.text) == ("pigeon token", state, True)
+    assert check.fix
+
+
+async def test_without_a_setup_the_rest_is_looked_at(tmp_path: Path) -> None:
+    checks = await look(tmp_path, pigeons=Pigeons(setup=""))
+    assert states(checks) == {"pigeon": CheckState.OK, "pigeon people": CheckState.OK}
+
+
+async def test_nobody_is_its_owner(tmp_path: Path) -> None:
+    checks = await look(tmp_path, "[connectors.pigeon]\nraters = [1]\n")
+    assert (checks[-1].state, checks[-1].fix) == (CheckState.WARN, "goodbot pair pigeon")
+
+
+async def test_a_paired_owner_counts(tmp_path: Path) -> None:
+    async def pair(db: Any) -> None:
+        await people.grant(db, "pigeon:9", "owner", people.PAIRING, 1.0)
+
+    await asyncio.to_thread(store, tmp_path / "home", pair)
+    checks = await look(tmp_path / "home", "[connectors.pigeon]\n")
+    assert states(checks)["pigeon people"] is CheckState.OK
+
+
+@pytest.mark.parametrize(
+    ("running", "state"),
+    [
+        ({"pigeon": "running"}, CheckState.OK),
+        ({"pigeon": "the wing is broken"}, CheckState.FAIL),
+        ({"pigeon": "no wind (trying again)"}, CheckState.WARN),
+        ({}, CheckState.WARN),
+    ],
+)
+async def test_what_the_daemon_says(
+    running: dict[str, str], state: CheckState, tmp_path: Path
+) -> None:
+    checks = await look(tmp_path, daemon={"connectors": running})
+    assert states(checks)["pigeon"] is state
+
+
+async def port(home: Path, number: int, *, host: str = "127.0.0.1", daemon: Any = None) -> Any:
+    toml = f'[http]\nport = {number}\nhost = "{host}"\n'
+    return await network.ports(examined(home, toml, daemon=daemon))
+
+
+async def test_ports(tmp_path: Path) -> None:
+    app = web.Application()
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    number = site._server.sockets[0].getsockname()[1]
+    [taken] = await port(tmp_path, number)
+    assert (taken.state, taken.exit_code) == (CheckState.FAIL, 2)
+    [strange] = await port(tmp_path, number, daemon={})
+    assert (strange.state, "404" in strange.text) == (CheckState.WARN, True)
+    await runner.cleanup()
+    [free] = await port(tmp_path, number)
+    assert (free.state, "is free" in free.text) == (CheckState.OK, True)
+    [silent] = await port(tmp_path, number, daemon={})
+    assert (silent.state, "nothing listens" in silent.text) == (CheckState.FAIL, True)
+    [off] = await network.ports(examined(tmp_path))
+    assert off.state is CheckState.OK
+
+
+async def test_a_port_for_other_machines_is_worth_a_word(tmp_path: Path) -> None:
+    checks = await port(tmp_path, 1, host="0.0.0.0")
+    assert (checks[0].state, "other machines" in checks[0].text) == (CheckState.WARN, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({"manager": ""}, CheckState.OK),
+        ({"manager": "systemd"}, CheckState.OK),
+        ({"manager": "systemd", "installed": True, "state": "failed"}, CheckState.FAIL),
+        ({"manager": "systemd", "installed": True, "active": True}, CheckState.WARN),
+        ({"manager": "launchd", "installed": True, "active": True, "enabled": True}, CheckState.OK),
+    ],
+)
+async def test_the_service(
+    status: dict[str, Any], state: CheckState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from goodbot.service import ServiceStatus
+
+    monkeypatch.setattr("goodbot.service.status", lambda home: ServiceStatus(**status))
+    [check] = await network.service(examined(tmp_path))
+    assert check.state is state

@@ -1,0 +1,77 @@
+"""`doctor --security`: who may what, and what can be reached; ids only, never a token."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.doctor import security
+from goodbot.events import ChannelKind, ChannelRef
+from goodbot.store import access, channels, people
+
+from tests.core.doctor.examining import examined, store
+
+TOKEN = "123456789:AAvery-secret-indeed"
+TOML = """
+[connectors.telegram]
+owners = [11]
+raters = [22]
+talkers = [33]
+rater_groups = ["the-lab"]
+channels = ["-100"]
+[http]
+port = 18100
+host = "0.0.0.0"
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("goodbot.secrets.keyring_usable", lambda: False)
+
+    async def fill(db: Any) -> None:
+        await people.grant(db, "telegram:44", "owner", people.PAIRING, 1.0)
+        room = ChannelRef(connector="telegram", account="1", id="-200", kind=ChannelKind.SHARED)
+        await channels.enable(db, room, "telegram:44", 1.0)
+        await access.set_share(db, "telegram:33", True, 1.0)
+
+    store(tmp_path / "home", fill)
+    secrets = tmp_path / "home" / "secrets.env"
+    secrets.write_text(f"GOODBOT_TELEGRAM_TOKEN={TOKEN}\n")
+    secrets.chmod(0o600)
+    return tmp_path / "home"
+
+
+def test_everybody_and_every_door_is_listed(home: Path) -> None:
+    seen = examined(home, TOML, environ={"GOODBOT_TELEGRAM_TOKEN": TOKEN})
+    report = security.report(seen, ())
+    data = report["data"]
+    assert {(p["connector"], p["role"], p["id"]) for p in data["people"]} == {
+        ("terminal", "owner", str(os.geteuid())),
+        ("telegram", "owner", "11"),
+        ("telegram", "rater", "22"),
+        ("telegram", "talker", "33"),
+        ("telegram", "rater (group)", "the-lab"),
+        ("telegram", "owner", "44"),
+    }
+    assert {(c["id"], c["source"]) for c in data["channels"]} == {
+        ("-100", "config"), ("-200", "enabled by telegram:44"),
+    }  # fmt: skip
+    assert data["shares"] == ["telegram:33"]
+    assert any("0.0.0.0:18100" in row["what"] and "OTHER" in row["who"] for row in data["listens"])
+    assert data["tokens"] == [{"name": "GOODBOT_TELEGRAM_TOKEN", "where": "file"}]
+    assert {"path": str(home / "secrets.env"), "mode": "600", "uid": os.geteuid()} in data["files"]
+    assert data["leaves"] == ["messages and answers, to telegram"]
+    for id_ in ("11", "22", "33", "44", "-100", "-200", "the-lab"):
+        assert f"  {id_}" in report["text"]
+    assert TOKEN not in repr(report)
+
+
+def test_an_empty_goodbot_lets_in_nobody_but_its_user(tmp_path: Path) -> None:
+    report = security.report(examined(tmp_path / "none"), ())
+    [person] = report["data"]["people"]
+    assert (person["connector"], person["id"]) == ("terminal", str(os.geteuid()))
+    assert (report["data"]["listens"], report["data"]["leaves"]) == ([], [])
+    assert list(tmp_path.iterdir()) == []
