@@ -1,13 +1,36 @@
-"""Logging: ids and numbers, never the text of a message, never a token."""
+"""Logging to stderr: ids and numbers, never the text of a message, never a token.
+
+As lines for people, or (`[log] format = "json"`) as one object a line for a collector. A call says which
+ids it is about with `extra={"run": 3}`; the names are in `IDS`, and nothing else passes.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import quote
+
+IDS = ("run", "version", "turn", "event_id", "connector", "plugin")
+"""What a record may carry beside its message. Never add one that can hold what a person wrote."""
 
 _NOISY = ("httpx", "httpcore", "aiosqlite", "telegram", "asyncio", "aiohttp")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class Mask:
+    """Replaces every secret, as it is and as it stands in an URL, by `***`."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = {form for secret in secrets if secret for form in (secret, quote(secret, safe=""))}
+        self._secrets = sorted(known, key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
 
 
 class MaskingFormatter(logging.Formatter):
@@ -15,23 +38,48 @@ class MaskingFormatter(logging.Formatter):
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(_FORMAT)
-        known = {form for secret in secrets if secret for form in (secret, quote(secret, safe=""))}
-        self._secrets = sorted(known, key=len, reverse=True)
+        self._mask = Mask(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return self._mask(super().format(record))
 
 
-def to_stderr(level: int = logging.INFO, secrets: Iterable[str] = ()) -> None:
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: `ts`, `level`, `logger`, `msg`, the ids, `exception`. Masked too."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._mask = Mask(secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {
+            "ts": at.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": self._mask(record.getMessage()),
+        }
+        for name in IDS:
+            if (value := getattr(record, name, None)) is not None:
+                line[name] = value if isinstance(value, int) else self._mask(str(value))
+        if record.exc_info:
+            line["exception"] = self._mask(self.formatException(record.exc_info))
+        return json.dumps(line)
+
+
+_FORMATTERS = {"text": MaskingFormatter, "json": JsonFormatter}
+
+
+def to_stderr(level: str = "info", format: str = "text", secrets: Iterable[str] = ()) -> None:
     """Log to stderr; libraries that log requests (with tokens in their URLs) only warn.
 
-    Calling it again, once the tokens are known, replaces the formatter.
+    `level` and `format` as in `[log]`. Calling it again, once the config and the tokens are known,
+    replaces them.
     """
-    logging.basicConfig(level=level)
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(MaskingFormatter(secrets))
+    logging.basicConfig()
+    root = logging.getLogger()
+    root.setLevel(level.upper())
+    for handler in root.handlers:
+        handler.setFormatter(_FORMATTERS[format](secrets))
     for name in _NOISY:
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))

@@ -60,17 +60,21 @@ def test_it_is_off_until_the_config_names_it(site: Path, tmp_path: Path) -> None
     assert (on["state"], on["error"]) == ("loaded", "")
 
 
-def test_check_names_what_it_still_needs(site: Path, tmp_path: Path) -> None:
+def test_doctor_names_what_it_still_needs(site: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(
         '[plugins]\nenable = ["matrixlike"]\n[connectors.matrixlike]\nowners = ["@me:test"]\n'
     )
     environ = {"PYTHONPATH": str(site), "GOODBOT_MATRIXLIKE_TOKEN": ""}
-    done = python("-m", "goodbot", "--home", str(tmp_path), "check", cwd=tmp_path, environ=environ)
-    assert "set the environment variable GOODBOT_MATRIXLIKE_TOKEN" in done.stdout
+    words = ("-m", "goodbot", "--home", str(tmp_path), "doctor")
+    done = python(*words, cwd=tmp_path, environ=environ)
+    assert "fail  matrixlike token GOODBOT_MATRIXLIKE_TOKEN is not set" in done.stdout
+    assert "ok    matrixlike: transport nobody can read along" in done.stdout
     config.write_text(config.read_text().replace("owners", "owner"))
-    done = python("-m", "goodbot", "--home", str(tmp_path), "check", cwd=tmp_path, environ=environ)
-    assert f"{config}:4: [connectors.matrixlike] unknown key 'owner'" in done.stdout
+    done = python(*words, cwd=tmp_path, environ=environ)
+    assert f"{config}:4: [connectors.matrixlike] unknown key 'owner'" in " ".join(
+        done.stdout.split()
+    )
 
 
 def test_its_own_tests_pass_against_the_installed_wheel(site: Path, tmp_path: Path) -> None:

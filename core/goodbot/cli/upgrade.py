@@ -1,0 +1,175 @@
+"""`goodbot upgrade --check`: whether a newer goodbot can be installed. It installs nothing.
+
+The package index that pip is configured for is asked, by this environment's own pip, in a process
+that gets none of our tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import shlex
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from goodbot.cli import output
+from goodbot.cli.asking import agrees
+from goodbot.errors import GoodbotError, UsageError
+
+_NAME = "goodbot"
+_SECONDS = 60.0
+_DATA = (
+    "The first start of a new version backs the data up before it changes it; "
+    "`goodbot upgrade --back` makes the data fit the release before."
+)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """0: up to date, or newer and named; 1: it could not be found out."""
+    if arguments.check == arguments.back:
+        raise UsageError("say `goodbot upgrade --check`, or `goodbot upgrade --back`")
+    if arguments.back:
+        return _back(arguments)
+    installed = metadata.version(_NAME)
+    if source := _checkout():
+        steps = [f"git -C {shlex.quote(str(source))} pull", _pip("-e", _wanted(str(source)))]
+        text = f"goodbot {installed} runs from the source in {source}: `{steps[0]}`, then `{steps[1]}`."
+        data: dict[str, Any] = {"available": None, "source": str(source), "commands": steps}
+    elif available := _available(installed):
+        steps = [_pip("--upgrade", _wanted(_NAME))]
+        text = f"goodbot {installed} is installed, {available} is available: `{steps[0]}`."
+        data = {"available": available, "source": None, "commands": steps}
+    else:
+        text = f"goodbot {installed} is the newest that your package index has."
+        data = {"available": None, "source": None, "commands": []}
+    if data["commands"]:
+        text += f"\nStop goodbot before, start it after. {_DATA}"
+    output.print_answer(
+        {"text": text, "data": {"installed": installed, **data}}, as_json=arguments.json
+    )
+    return 0
+
+
+def _back(arguments: argparse.Namespace) -> int:
+    """One release back, after it was said what that gives up."""
+    import asyncio
+
+    from goodbot.store import back
+
+    given_up = asyncio.run(back.given_up(arguments.home))
+    if given_up:
+        lost = "".join(f"\n  {line}" for line in given_up)
+        print(f"Going back one release gives up{lost}", file=sys.stderr)
+        if not agrees("Go back?", yes=arguments.yes):
+            raise GoodbotError("nothing was changed")
+    text = asyncio.run(back.step_back(arguments.home))
+    data = {"given_up": list(given_up)}
+    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    return 0
+
+
+def _available(installed: str) -> str | None:
+    """The newer version that pip would install; None if there is none. Raises GoodbotError."""
+    from goodbot.jobs import child_environment
+
+    kept = ("PIP_", "SSL_CERT_", "XDG_", "NETRC", "REQUESTS_CA_BUNDLE")
+    proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+    configured = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(kept) or name.upper() in proxies
+    }
+    command = (
+        sys.executable, "-P", "-m", "pip", "install", "--dry-run", "--no-deps",
+        "--ignore-installed",  # else pip is content with what is here when the index is silent
+        "--only-binary", ":all:",  # no wheel, no answer: building one would run its code
+        "--quiet", "--no-input", "--disable-pip-version-check", "--report", "-",
+        f"{_NAME}>={installed}",
+    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS,
+            env={**child_environment(), **configured}, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise GoodbotError(
+            f"the package index did not answer within {_SECONDS:.0f} s: try again later"
+        ) from None
+    if done.returncode:
+        if "(from versions: " in done.stderr and "(from versions: none)" not in done.stderr:
+            return None  # the index knows goodbot, and nothing as new as this
+        raise GoodbotError(_reason(done.stderr))
+    try:
+        found = str(json.loads(done.stdout)["install"][0]["metadata"]["version"])
+    except (ValueError, LookupError, TypeError):
+        raise GoodbotError("pip gave no report: it must be 22.2 or newer") from None
+    return found if found != installed else None
+
+
+def _reason(said: str) -> str:
+    if "No module named pip" in said:
+        return (
+            "this environment has no pip to ask: let the tool that made it look for a newer goodbot"
+        )
+    if "no such option" in said:
+        return f"pip must be 22.2 or newer: `{_pip('--upgrade', 'pip')}`"
+    errors = [line for line in said.splitlines() if line.startswith("ERROR: ")]
+    last = output.printable(errors[-1] if errors else "").removeprefix("ERROR: ")[:200]
+    return (
+        "no goodbot was found in your package index: is this machine offline? "
+        f"{f'(pip says: {last})' if last else ''}"
+    ).rstrip()
+
+
+def _checkout() -> Path | None:
+    """The directory that an editable installation runs from."""
+    try:
+        direct = json.loads(metadata.distribution(_NAME).read_text("direct_url.json") or "{}")
+        if not direct["dir_info"]["editable"]:
+            return None
+        return Path(unquote(urlsplit(str(direct["url"])).path))
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _wanted(what: str) -> str:
+    """`what` with the extras that are installed now: `goodbot[telegram,torch]`."""
+    extras = _extras()
+    return f"{what}[{','.join(extras)}]" if extras else what
+
+
+def _extras() -> list[str]:
+    """The extras whose packages are all here; `dev` is a developer's own affair."""
+    needed: dict[str, list[str]] = {}
+    for requirement in metadata.requires(_NAME) or ():
+        what, _, marker = requirement.partition(";")
+        _, found, extra = marker.partition("extra ==")
+        if found:
+            name = extra.strip().strip("\"'")
+            needed.setdefault(name, []).append(_distribution(what))
+    return sorted(
+        extra for extra, names in needed.items() if extra != "dev" and all(map(_is_here, names))
+    )
+
+
+def _distribution(requirement: str) -> str:
+    """`discord.py>=2.7` → `discord.py`."""
+    return "".join(itertools.takewhile(lambda c: c.isalnum() or c in "-_.", requirement.strip()))
+
+
+def _is_here(distribution: str) -> bool:
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _pip(*words: str) -> str:
+    return shlex.join((sys.executable, "-m", "pip", "install", *words))

@@ -1,0 +1,42 @@
+"""Whether each part of a running goodbot works, in one word a part: no ids, no texts, no tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import aiosqlite
+
+from goodbot.errors import GoodbotError
+
+if TYPE_CHECKING:
+    from goodbot.app import App
+
+OK = "ok"
+DOWN = "down"
+_ANSWER_SECONDS = 5.0
+
+
+async def store_answers(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
+    """Whether a transaction of the one writer comes to its end; it writes nothing."""
+
+    async def nothing(db: aiosqlite.Connection) -> None:
+        del db
+
+    try:
+        async with asyncio.timeout(seconds):
+            await app.store.write(nothing)
+    except (GoodbotError, TimeoutError):
+        return False
+    return True
+
+
+async def parts(app: App) -> Mapping[str, str]:
+    """`ok` or `down` of the store, the model's server and each connector, by name."""
+    found = {
+        "store": await store_answers(app),
+        "model": app.server.healthy(),
+        **{name: name not in app.connectors.errors for name in app.connectors.running},
+    }
+    return {name: OK if well else DOWN for name, well in found.items()}
