@@ -20,6 +20,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,9 +62,7 @@ class MissingExtraError(GoodbotError):
 
     def __init__(self, what: str, extra: str) -> None:
         self.extra = extra
-        super().__init__(
-            f"{what} needs packages that are not installed: pip install 'goodbot[{extra}]'"
-        )
+        super().__init__(f"{what} needs packages that are not installed: {install_line(extra)}")
 
 
 class BusyError(GoodbotError):
@@ -98,7 +98,7 @@ class ServerError(GoodbotError):
 
 
 class TrainingError(GoodbotError):
-    """A training run failed. `kind` is one of nan, oom, killed, data, error."""
+    """A training run failed. `kind` is one of nan, oom, killed, silent, data, error."""
 
     def __init__(self, message: str, *, kind: str = "error") -> None:
         self.kind = kind
@@ -119,6 +119,15 @@ class RetriableError(ConnectorError):
 
 class FatalConnectorError(ConnectorError):
     """Trying again will not help: a person must act."""
+
+
+def install_line(extra: str) -> str:
+    """What a person types to install an extra into the environment that this goodbot runs in."""
+    program = os.path.join(sys.prefix, "bin", "pip")
+    pip = f"'{program}'" if " " in program else program
+    if not os.path.exists(program):
+        pip = f"{sys.executable} -m pip"
+    return f"{pip} install 'goodbot[{extra}]'"
 
 
 @contextmanager

@@ -1,0 +1,104 @@
+"""`goodbot init`: asks, writes everything at the end in one go, and starts the bot.
+
+Exit codes: 0 it can work, 1 it is written and something is missing, 2 usage, 130 left: nothing
+is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from goodbot import config
+from goodbot.cli import client
+from goodbot.config.file import ConfigFile
+from goodbot.errors import UsageError
+from goodbot.plugins import PluginHost
+from goodbot.secrets import SecretStore
+from goodbot.wizard.dialogue import Dialogue, Left
+from goodbot.wizard.draft import Place
+from goodbot.wizard.flow import walk
+from goodbot.wizard.save import save
+from goodbot.wizard.template import NEW
+
+_FLAGS = ("platform", "keep_token", "backend", "model", "preset", "schedule", "owner", "start")
+_FIRST = "This sets up a bot of your own that learns from your ratings."
+_AGAIN = "goodbot is set up here; every question shows how it is now."
+_KEYS = """\
+Answer with a number or in words; Enter takes what stands in [ ].
+b goes back, q leaves. Nothing is written before the last question."""
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Set goodbot up, or change how it is set up."""
+    out = sys.stderr if arguments.json else sys.stdout
+    asks = not arguments.yes
+    if asks and not (sys.stdin.isatty() and out.isatty()):
+        raise UsageError(
+            "init asks questions and this is no terminal: give --yes, and the answers as flags "
+            "(--platform, --token-stdin, --keep-token, --backend, --model, --preset, --schedule, "
+            "--owner, --start; `goodbot init --help` says what they take)"
+        )
+    os.umask(0o077)
+    colour = asks and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    dialogue = Dialogue(_given(arguments), asks=asks, out=out, colour=colour)
+    try:
+        place = look(arguments)
+        if asks:
+            dialogue.say(_AGAIN if place.file.exists else _FIRST)
+            dialogue.say(_KEYS)
+        draft = walk(dialogue, place)
+        save(place, draft)
+    except (Left, KeyboardInterrupt):
+        dialogue.say("\nLeft. Nothing was written.")
+        return 130
+    from goodbot.wizard import ending  # it needs the store, the first question does not
+
+    result = ending.finish(dialogue, place, draft)
+    if arguments.json:
+        print(json.dumps(result, indent=1))
+    return ending.start(dialogue, place, draft, result)
+
+
+def look(arguments: argparse.Namespace) -> Place:
+    """The state directory as it is; nothing is made. Raises ConfigError."""
+    settings = config.load(arguments.home, arguments.config if _exists(arguments.config) else None)
+    plugins = PluginHost()
+    plugins.load_entry_points(settings.plugins.enable)
+    answer = client.call(arguments.home, "status", [], lambda progress: None)
+    return Place(
+        config=settings,
+        file=ConfigFile(arguments.home, arguments.config, template=NEW),
+        plugins=plugins,
+        secrets=SecretStore(arguments.home),
+        daemon=int(answer["data"]["pid"]) if answer else 0,
+    )
+
+
+def _exists(path: Path | None) -> bool:
+    return path is not None and path.exists()
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, str]:
+    """The answers that came as flags, by the flag's name."""
+    given = {
+        f"--{name.replace('_', '-')}": str(value)
+        for name in _FLAGS
+        if (value := getattr(arguments, name)) is not None
+    }
+    tokens = [arguments.token] if arguments.token else []
+    if arguments.token_stdin or arguments.token == "-":  # noqa: S105
+        tokens = [line.strip() for line in sys.stdin if line.strip()]
+        if not tokens:
+            raise UsageError("no token came on standard input")
+    elif tokens:
+        print(
+            "goodbot: a token in a flag can be seen in the list of processes and in the shell's "
+            "history; --token-stdin is better",
+            file=sys.stderr,
+        )
+    given |= {f"--token{n if n > 1 else ''}": token for n, token in enumerate(tokens, 1)}
+    return given

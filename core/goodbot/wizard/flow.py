@@ -1,0 +1,68 @@
+"""The steps in their order, and the way back through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from goodbot.wizard.backend import ask_backend
+from goodbot.wizard.dialogue import Back, Dialogue
+from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.learning import ask_preset, ask_schedule
+from goodbot.wizard.model import ask_model
+from goodbot.wizard.owner import ask_owner
+from goodbot.wizard.platform import ask_platform
+from goodbot.wizard.start import ask_start
+from goodbot.wizard.token import ask_token
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One heading. `on_terminal`: whether it matters without a platform."""
+
+    title: str
+    ask: Callable[[Dialogue, Place, Draft], None]
+    on_terminal: bool = True
+
+
+STEPS = (
+    Step(title="Where do people talk to it?", ask=ask_platform),
+    Step(title="The bot's token", ask=ask_token, on_terminal=False),
+    Step(title="What does the computing?", ask=ask_backend),
+    Step(title="Which model answers?", ask=ask_model),
+    Step(title="How boldly does it learn?", ask=ask_preset),
+    Step(title="When does it learn?", ask=ask_schedule),
+    Step(title="Who is its owner?", ask=ask_owner, on_terminal=False),
+    Step(title="Ready", ask=ask_start),
+)
+
+
+def walk(dialogue: Dialogue, place: Place) -> Draft:
+    """Ask everything. Raises Left when the person leaves; nothing is written before the end."""
+    draft = Draft()
+    visited: list[int] = []
+    at = 0
+    while at < len(STEPS):
+        steps = [
+            i for i, step in enumerate(STEPS) if draft.platform != TERMINAL or step.on_terminal
+        ]
+        if at not in steps:
+            at += 1
+            continue
+        if dialogue.asks:
+            dialogue.title(f"Step {steps.index(at) + 1} of {len(steps)}: {STEPS[at].title}")
+        before = dialogue.asked
+        try:
+            STEPS[at].ask(dialogue, place, draft)
+        except Back:
+            if dialogue.asked - before > 1:
+                continue  # the first question of this step
+            if visited:
+                at = visited.pop()
+            else:
+                dialogue.say("This is the first question; q leaves.")
+            continue
+        if dialogue.asked > before:
+            visited.append(at)
+        at += 1
+    return draft

@@ -1,0 +1,40 @@
+"""Where people talk to the bot."""
+
+from __future__ import annotations
+
+from goodbot.errors import install_line
+from goodbot.wizard import extras
+from goodbot.wizard.dialogue import Choice, Dialogue
+from goodbot.wizard.draft import TERMINAL, Draft, Place
+
+
+def ask_platform(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+    """Every connector that can be set up, and the terminal, which needs nothing."""
+    choices = [
+        Choice(
+            value=name,
+            label=name.capitalize(),
+            note="set up already" if name in place.config.connectors else "",
+        )
+        for name, spec in sorted(place.plugins.connectors().items())
+        if name != TERMINAL and spec.setup
+    ]
+    configured = [choice.value for choice in choices if choice.note]
+    note = "you talk to it with `goodbot chat`, which works beside every platform"
+    choices.append(Choice(value=TERMINAL, label="Only this terminal", note=note))
+    default = draft.platform or (
+        configured[0] if configured else TERMINAL if place.file.exists else choices[0].value
+    )
+    draft.platform = dialogue.choose("--platform", choices, default)
+    draft.tokens, draft.identity, draft.pair, draft.owners = {}, None, False, ()
+    for topic in ("platform", "token", "owner"):
+        draft.missing.pop(topic, None)
+    if draft.platform == TERMINAL:
+        for name in configured:
+            dialogue.say(f"{name.capitalize()} stays; take [connectors.{name}] out to end that.")
+        return
+    spec = place.connector(draft.platform)
+    if not extras.offer(dialogue, draft.platform.capitalize(), spec.requires, spec.extra):
+        draft.missing["platform"] = (
+            f"{draft.platform} needs packages; install them with {install_line(spec.extra)}"
+        )

@@ -1,0 +1,70 @@
+"""The config file that `goodbot init` writes where there is none, and how answers get into one."""
+
+from __future__ import annotations
+
+from goodbot.config.file import ConfigFile
+from goodbot.wizard.draft import OWN, TERMINAL, Draft
+from goodbot.wizard.presets import KEYS, PRESETS
+
+NEW = """\
+# How this goodbot is set up. Change it here or with `goodbot init`, which keeps your comments;
+# `goodbot doctor` says what is wrong. Lines that begin with # are settings at their defaults.
+# Tokens are never in this file.
+
+[model]
+path = ""  # what answers: a directory, a name in the hub, or "demo"
+
+[serving]
+# temperature = 0.7    # above 0: a bot that never varies cannot learn
+# max_tokens = 512     # of an answer, at most
+# system_prompt = ""   # who it shall be
+# history = 8          # earlier exchanges that it remembers in a conversation
+
+[training]
+backend = "auto"  # mlx or torch; auto takes the best that is installed
+schedule = "auto"  # as soon as there are enough ratings; or "03:30", or "manual"
+# min_ratings = 40     # so many new ratings start a training
+# idle_seconds = 5.0   # and only when nobody has written for so long
+
+[training.settings]  # of the preset; without a line here: balanced
+
+[privacy]
+# unrated_days = 7.0   # answers that nobody rated are deleted then
+"""
+
+_PEOPLE = {
+    "owners": "user ids; who paired with a code is an owner too and not listed",
+    "raters": "others whose ratings teach; they may also talk",
+    "talkers": "others who may write to it privately",
+}
+
+
+def fill(file: ConfigFile, draft: Draft) -> None:
+    """Put the answers into the file; whatever was not asked for stays as it is."""
+    file.set("model.path", draft.model, comment="what answers")
+    file.set("training.backend", draft.backend, comment="what trains and serves")
+    file.set("training.schedule", draft.schedule, comment='"auto", "03:30" or "manual"')
+    if draft.preset != OWN:
+        [preset] = [preset for preset in PRESETS if preset.name == draft.preset]
+        for key, about in KEYS.items():
+            if key in preset.settings:
+                file.set(f"training.settings.{key}", preset.settings[key], comment=about)
+            else:
+                file.remove(f"training.settings.{key}")
+    if draft.chosen:
+        from goodbot.models.choose import settle
+
+        settle(file, *draft.chosen)
+    if draft.platform == TERMINAL:
+        return
+    section = f"connectors.{draft.platform}"
+    fresh = file.get(section) is None
+    people = {"owners": draft.owners, "raters": (), "talkers": ()}
+    for key, about in _PEOPLE.items():
+        if key == "owners" or fresh:
+            file.set(f"{section}.{key}", [_id(person) for person in people[key]], comment=about)
+
+
+def _id(person: str) -> int | str:
+    """Numbers as numbers, as people write them."""
+    return int(person) if person.isdecimal() and str(int(person)) == person else person

@@ -1,0 +1,143 @@
+"""The secrets of a platform: typed without being shown, checked there, kept in one place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from importlib import import_module
+
+from goodbot.errors import GoodbotError, RetriableError, UsageError, install_line
+from goodbot.secrets import Secrets, keyring_usable
+from goodbot.setup import ConnectorSetup, Identity
+from goodbot.wizard.dialogue import Choice, Dialogue, Refused
+from goodbot.wizard.draft import TERMINAL, Draft, Place
+
+_SECONDS = 30.0
+"""Checking a token takes no longer."""
+
+
+def ask_token(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+    """The platform's secrets, and where to keep new ones."""
+    draft.tokens = {}
+    if draft.platform == TERMINAL or not place.connector(draft.platform).secrets:
+        return
+    if "platform" in draft.missing:
+        dialogue.say("The token is asked for when the packages are there.")
+        return
+    names = place.connector(draft.platform).secrets
+    setup = _setup(place, draft)
+    stored = place.secrets.environment(names)
+    if all(stored.get(name) for name in names) and not dialogue.has("--token"):
+        where = place.secrets.where(names[0])
+        kept = {name: stored[name] for name in names}
+        if _checked(dialogue, place, draft, setup, kept) and _goes_on(dialogue, where):
+            draft.keep = where
+            return
+    elif not dialogue.has("--token"):
+        dialogue.hint(f"{setup.guide}\n")
+    typed = _typed(dialogue, names, setup)
+    while not _checked(dialogue, place, draft, setup, typed):
+        typed = _typed(dialogue, names, setup)
+    draft.tokens = typed
+    draft.keep = _where_to_keep(dialogue, names, draft.keep or place.secrets.where(names[0]))
+
+
+def _setup(place: Place, draft: Draft) -> type[ConnectorSetup]:
+    module, _, name = place.connector(draft.platform).setup.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _goes_on(dialogue: Dialogue, where: str) -> bool:
+    places = {"file": "kept in secrets.env", "keyring": "in the keyring"}
+    choices = [
+        Choice(value="keep", label=f"Use the token that is {places.get(where, 'set here')}"),
+        Choice(value="new", label="Type another token"),
+    ]
+    return dialogue.choose("", choices, "keep") == "keep"
+
+
+def _typed(
+    dialogue: Dialogue, names: tuple[str, ...], setup: type[ConnectorSetup]
+) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+
+        def check(answer: str, name: str = name) -> str:
+            if wrong := setup.malformed(name, answer):
+                raise Refused(wrong)
+            return answer
+
+        if not dialogue.asks and not dialogue.has("--token"):
+            raise UsageError(f"a token is needed: give --token-stdin, or set {name}")
+        question = "Token" if len(names) == 1 else name
+        values[name] = dialogue.secret(f"--token{number if number > 1 else ''}", question, check)
+    return values
+
+
+def _checked(
+    dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup],
+    values: Mapping[str, str],
+) -> bool:  # fmt: skip
+    """Ask the platform whose secrets these are; False: others must be typed."""
+    draft.identity = None
+    draft.missing.pop("token", None)
+    while True:
+        dialogue.hint(f"Asking {setup.title} whose token this is ...")
+        try:
+            draft.identity = asyncio.run(_identify(place, draft, setup, values))
+        except (RetriableError, TimeoutError) as error:
+            answer = _offline(dialogue, str(error) or f"{setup.title} does not answer")
+            if answer == "again":
+                continue
+            if answer == "new":
+                return False
+            break
+        except GoodbotError as error:
+            dialogue.forget("--token")
+            dialogue.trouble(str(error))
+            return False
+        dialogue.say(f"It belongs to {draft.identity.name}.")
+        return True
+    draft.missing["token"] = "the token was not checked; `goodbot doctor` does it later"  # noqa: S105
+    return True
+
+
+async def _identify(
+    place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
+) -> Identity:
+    spec = place.connector(draft.platform)
+    _, settings = place.config.connector(spec.name, spec.settings)
+    async with asyncio.timeout(_SECONDS):
+        return await setup(Secrets(spec.secrets, values), settings).identify()
+
+
+def _offline(dialogue: Dialogue, sentence: str) -> str:
+    dialogue.say(f"{sentence}.")
+    choices = [
+        Choice(value="again", label="Try again"),
+        Choice(value="new", label="Type another token"),
+        Choice(value="unchecked", label="Go on; check it later"),
+    ]
+    return dialogue.choose("", choices, "again" if dialogue.asks else "unchecked")
+
+
+def _where_to_keep(dialogue: Dialogue, names: tuple[str, ...], before: str) -> str:
+    choices = [
+        Choice(value="file", label="In a file", note="secrets.env, which only you can read"),
+        Choice(
+            value="environment",
+            label="Nowhere",
+            note=f"you set {' and '.join(names)} yourself, each time",
+        ),
+    ]
+    if keyring_usable():
+        choices.insert(1, Choice(value="keyring", label="In your keyring", note="encrypted"))
+    elif dialogue.answer("--keep-token") == "keyring":
+        dialogue.forget("--keep-token")
+        dialogue.trouble(
+            "this session has no keyring that goodbot can use; keep the token in the file, "
+            f"or unlock a keyring and install {install_line('keyring')}"
+        )
+    dialogue.hint("\nWhere shall goodbot keep it?")
+    known = {choice.value for choice in choices}
+    return dialogue.choose("--keep-token", choices, before if before in known else "file")

@@ -1,0 +1,47 @@
+"""Installing an extra, with the pip of this very environment; it may ask no index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from goodbot.wizard import extras
+from goodbot.wizard.dialogue import Dialogue
+
+from tests.support import require
+
+
+@pytest.fixture
+def dialogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Dialogue]:
+    require("pip")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with (tmp_path / "shown").open("w+") as out:
+        yield Dialogue({}, asks=False, out=out)
+
+
+def shown(tmp_path: Path) -> str:
+    return " ".join((tmp_path / "shown").read_text().split())
+
+
+def test_what_is_there_is_not_installed_again(dialogue: Dialogue, tmp_path: Path) -> None:
+    assert extras.offer(dialogue, "Telegram", ("json",), "telegram")
+    assert shown(tmp_path) == ""
+
+
+def test_a_pip_that_fails_is_a_sentence_with_the_command(
+    dialogue: Dialogue, tmp_path: Path
+) -> None:
+    assert not extras.offer(dialogue, "Teams", ("no_such_module",), "teams", "small")
+    out = shown(tmp_path)
+    assert "Teams needs packages that are not installed: goodbot[teams], small." in out
+    assert "They could not be installed" in out
+    assert "install 'goodbot[teams]'" in out
+
+
+def test_packages_that_are_still_missing_afterwards_are_not_claimed(
+    dialogue: Dialogue, tmp_path: Path
+) -> None:
+    require("telegram")
+    assert not extras.offer(dialogue, "Telegram", ("no_such_module",), "telegram")
+    assert "Requirement already satisfied" in shown(tmp_path), "pip's own words are seen"

@@ -1,0 +1,64 @@
+"""The machine of somebody who installs goodbot: an empty home, and packages in a local folder.
+
+Only the network is missing: Python, venv, pip and every package are real. What pip would download is a
+folder of wheels (`PIP_FIND_LINKS`), with what is large linked from the environment of the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+from tests.architecture.source import ROOT
+
+LEFT_OUT = ("goodbot", "telegram", "python_telegram_bot", "mlx_lm", "peft", "pytest")
+"""What a newcomer's environment does not have at first; pip brings some of it."""
+WHEELS = ("python-telegram-bot", "mlx-lm", "peft")
+
+
+def shop(folder: Path) -> Path:
+    """A folder with the wheels that pip will ask for: goodbot's own, and those of its extras."""
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in WHEELS:
+        _pack(metadata.distribution(name), folder)
+    return folder
+
+
+def _pack(installed: metadata.Distribution, folder: Path) -> None:
+    """An installed pure-Python distribution as the wheel that it came from."""
+    stem = installed.name.replace("-", "_").lower()
+    with zipfile.ZipFile(folder / f"{stem}-{installed.version}-py3-none-any.whl", "w") as wheel:
+        for file in installed.files or ():
+            ours = file.parts[0] != ".." and "__pycache__" not in file.parts
+            if ours and file.name not in ("INSTALLER", "REQUESTED", "direct_url.json"):
+                wheel.write(str(file.locate()), str(file))
+
+
+def stock(environment: Path) -> None:
+    """Link the large packages into a new environment, as if a network had brought them."""
+    [site] = environment.glob("lib/python*/site-packages")
+    [here] = {Path(str(metadata.distribution("pluggy").locate_file("")))}
+    for entry in here.iterdir():
+        name = entry.name.lower()
+        if not name.startswith(LEFT_OUT) and not (site / entry.name).exists():
+            (site / entry.name).symlink_to(entry)
+
+
+def surroundings(home: Path, wheels: Path) -> dict[str, str]:
+    """The environment variables of the newcomer's shell."""
+    return {
+        "HOME": str(home), "GOODBOT_HOME": str(home / ".goodbot"), "PS1": "ada$ ",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_PROGRESS_BAR": "off",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_CACHE_DIR": str(home / ".cache" / "pip"),
+        "BASH_SILENCE_DEPRECATION_WARNING": "1",
+    }  # fmt: skip
