@@ -1,0 +1,187 @@
+"""why: what the version that answers was trained on, and what that changed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from goodbot.authorization import Grant
+from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.errors import GoodbotError
+from goodbot.events import Message
+from goodbot.news.owners import counted
+from goodbot.server import BASE, Generated, GenerateRequest
+from goodbot.store import access, adapters, news
+
+_PROMPTS = 3
+_SECONDS = 60.0
+"""For all answers together."""
+_TOKENS = 80
+_WIDE = 66
+"""Characters of an answer that are shown: with its label a line of 80 columns."""
+_LULL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """One question as the base model answers it and as the version does."""
+
+    prompt: str
+    before: str
+    after: str
+
+
+async def why(call: Call) -> Result:
+    """Told later: it asks the model, and other commands do not wait for that."""
+    return Result(text="", later=partial(_why, call))
+
+
+async def _why(call: Call) -> Result:
+    """The facts of the active version, then its answers beside the base model's."""
+    s = call.services
+    active = await s.registry.active()
+    if active == BASE:
+        return await _untrained(s)
+    line = await _lineage(s, active)
+    off = bool(await s.store.read(lambda db: access.switch(db, "off")))
+    cause, gate = await s.store.read(lambda db: news.cause(db, line[-1].run or 0))
+    own, earlier = [
+        await s.store.read(lambda db, ids=[row.run or 0 for row in rows]: news.material(db, ids))
+        for rows in (line[-1:], line[:-1])
+    ]
+    lines = [
+        f"goodbot is off: the base model answers. v{active} comes back with `resume`."
+        if off
+        else f"v{active} answers: {' → '.join(['base', *[f'v{row.version}' for row in line]])}."
+    ]
+    lines += _facts(own, cause, gate)
+    if len(line) > 1:
+        lines.append(f"The versions before it learnt from {counted(earlier)}.")
+    pairs: list[Pair] = []
+    if not off:
+        pairs, note = await _compared(call, active)
+        lines += _shown(pairs, active)
+        lines += [note] if note else []
+    data: dict[str, Any] = {
+        "version": active, "off": off, "lineage": [row.version for row in line],
+        "trained_on": asdict(own), "trained_on_before": asdict(earlier),
+        "run": line[-1].run, "gate": gate,
+        "metrics": dict(line[-1].metrics), "comparison": [asdict(pair) for pair in pairs],
+    }  # fmt: skip
+    return Result(text="\n".join(lines), data=data)
+
+
+async def _untrained(s: Services) -> Result:
+    readiness = await s.scheduler.readiness()
+    text = (
+        f"Nothing is trained yet: the base model answers. {readiness.why[0].upper()}"
+        f"{readiness.why[1:]}.\nReact 👍 or 👎 to my answers, or type `/rl good` or `/rl bad`."
+    )
+    return Result(text=text, data={"version": BASE, "lineage": [], "comparison": []})
+
+
+async def _lineage(s: Services, version: int) -> list[adapters.AdapterRow]:
+    """The version and its ancestors, oldest first."""
+    rows = {row.version: row for row in await s.registry.rows()}
+    line: list[adapters.AdapterRow] = []
+    while version in rows:
+        line.append(rows[version])
+        version = rows[version].parent
+    return line[::-1]
+
+
+def _facts(own: news.Material, cause: str, gate: str) -> list[str]:
+    """What one version was made of. Nobody is named: it may be read by many."""
+    since, until = _day(own.since), _day(own.until)
+    when = f"given on {since}" if since == until else f"given from {since} to {until}"
+    asked = cause.startswith("asked for by")
+    return [
+        f"It learnt from {counted(own)}, {when}; {own.held_out} of them were kept to check it.",
+        f"Why then: {'an owner asked for it' if asked else cause}.",
+        f"The gate: {gate}",
+    ]
+
+
+def _day(seconds: float) -> str:
+    day = datetime.fromtimestamp(seconds)  # noqa: DTZ006  as the owner's clock shows it
+    return f"{day.day} {day:%b %Y}"
+
+
+async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
+    """The person's own last questions, answered twice, and what there is to say of that."""
+    s = call.services
+    prompts = await s.store.read(
+        lambda db: news.own_prompts(db, call.user, call.event.channel, _PROMPTS)
+    )
+    if not prompts:
+        return [], "Ask me something here, then `why` shows you before and after."
+    if not s.server.healthy():
+        return [], "While goodbot runs (`goodbot run`), it also shows before and after."
+    pairs: list[Pair] = []
+    note = ""
+    try:
+        async with asyncio.timeout(_SECONDS), s.comparing:
+            for messages in prompts:
+                pairs.append(await _pair(s, messages, version))
+    except TimeoutError:
+        note = f"There was time for {len(pairs)} of {len(prompts)} questions."
+    except GoodbotError as error:
+        note = f"Before and after cannot be shown now: {error}."
+    return pairs, note
+
+
+async def _pair(s: Services, messages: Sequence[Message], version: int) -> Pair:
+    return Pair(
+        prompt=str(messages[-1]["content"]),
+        before=await _answer(s, messages, BASE),
+        after=await _answer(s, messages, version),
+    )
+
+
+async def _answer(s: Services, messages: Sequence[Message], version: int) -> str:
+    """What a version says, always the same; people who wait for an answer go first."""
+    while s.dispatcher.answering:
+        await s.clock.sleep(_LULL_SECONDS)
+    request = GenerateRequest(
+        messages=messages, max_tokens=_TOKENS, temperature=0.0, seed=0, version=version
+    )
+    async with contextlib.aclosing(s.server.generate(request)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Generated):
+                return piece.text
+    return ""
+
+
+def _shown(pairs: Sequence[Pair], version: int) -> list[str]:
+    """One block a question, which fits a chat and 80 columns."""
+    if not pairs:
+        return []
+    wide = max(len("before"), len(f"v{version}"))
+    lines = ["Your own questions, before and after:"]
+    for pair in pairs:
+        lines += [
+            f"“{_short(pair.prompt)}”",
+            f"  {'before':{wide}}  {_short(pair.before)}",
+            f"  {f'v{version}':{wide}}  {_short(pair.after)}",
+        ]
+    return lines
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split()) or "(empty)"
+    return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"
+
+
+COMMANDS = (
+    Command(
+        name="why",
+        grant=Grant.RATE,
+        run=why,
+        summary="what I learnt from, and what it changed",
+    ),
+)

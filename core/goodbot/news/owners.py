@@ -1,0 +1,140 @@
+"""What owners are told of trainings: in their private chats, on every connector that runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from goodbot.adapters import AdapterRegistry
+from goodbot.clock import Clock
+from goodbot.errors import boundary
+from goodbot.hookspecs import hookimpl
+from goodbot.news.courier import Courier, Notice
+from goodbot.scheduler import Readiness
+from goodbot.store import Store, news, runs
+from goodbot.store.adapters import AdapterRow
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 60.0
+_RUNS = 10
+_OLD_SECONDS = 86400.0
+
+
+class OwnerNews:
+    """Looks at the last runs and tells what no owner has heard yet.
+
+    It decides by the store alone, not by events: what ended just before a crash is told at the
+    next start, and an owner whose terminal was closed hears of it when it opens, for a day.
+    """
+
+    def __init__(
+        self, *, store: Store, registry: AdapterRegistry, courier: Courier, clock: Clock,
+        owners: Callable[[], Sequence[str]], readiness: Callable[[], Awaitable[Readiness]],
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._registry = registry
+        self._courier = courier
+        self._clock = clock
+        self._owners = owners
+        self._readiness = readiness
+        self._wake = asyncio.Event()
+
+    @hookimpl
+    def on_training_finished(self) -> None:
+        """Look soon."""
+        self._wake.set()
+
+    @hookimpl
+    def on_adapter_activated(self) -> None:
+        """Look soon."""
+        self._wake.set()
+
+    async def loop(self) -> None:
+        """Until cancelled."""
+        while True:
+            self._wake.clear()
+            with boundary(logger, "telling the owners"):
+                await self.look()
+            waits = {
+                asyncio.create_task(self._wake.wait(), name="news woken"),
+                asyncio.create_task(self._clock.sleep(_LOOK_SECONDS), name="news timer"),
+            }
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for wait in waits:
+                    wait.cancel()
+
+    async def look(self) -> None:
+        """Tell every owner what they have not heard yet, the oldest first."""
+        last = await self._store.read(lambda db: runs.last_runs(db, self._registry.scope, _RUNS))
+        found = [run for run in last if run.finished_at is not None]
+        rows = {row.run: row for row in await self._registry.rows()}
+        active = await self._registry.active()
+        for number, run in reversed(list(enumerate(found))):
+            row = rows.get(run.id)
+            for owner in self._owners():
+                key = f"news run {run.id} {owner}"
+                if run.state == "released" and row is not None and row.version != active:
+                    if await self._store.read(lambda db, k=key: news.told(db, k)):
+                        await self._tell(f"withdrawn {key}", owner, withdrawn(row, active))
+                elif text := await self._verdict(found, number, row, active):
+                    await self._tell(key, owner, text)
+
+    async def _tell(self, key: str, owner: str, text: str) -> None:
+        await self._courier.tell(Notice(key=key, person=owner, text=text))
+
+    async def _verdict(
+        self, found: Sequence[runs.Run], number: int, row: AdapterRow | None, active: int
+    ) -> str:
+        """What to say of a run, empty for nothing: its owner stopped it, or it is an old story."""
+        run = found[number]
+        if run.finished_at is None or run.finished_at < self._clock.now() - _OLD_SECONDS:
+            return ""
+        if run.state == "activated" and row is not None and row.version == active:
+            made_of = await self._store.read(lambda db: news.material(db, [run.id]))
+            return live(row.version, made_of, run.reason)
+        if number == 0 and run.state in ("refused", "failed"):
+            readiness = await self._readiness()
+            again = run.state == "failed" and [r.state for r in found[1:2]] == ["failed"]
+            if again and readiness.due:
+                return ""  # the first of several tries was told, and the last will be
+            return in_vain(run, active, readiness)
+        return ""
+
+
+def live(version: int, made_of: news.Material, reason: str) -> str:
+    """A new version answers."""
+    return (
+        f"v{version} is live. It learnt from {counted(made_of)}.\n{reason}\n"
+        "`/rl why` shows before and after, `/rl rollback` takes it back."
+    )
+
+
+def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
+    """A run was refused or has failed."""
+    why = readiness.why.rpartition("); ")[2]  # without the reason, which is told here
+    next_ = "it is tried again by itself" if readiness.due else why
+    what = "The gate refused the new version" if run.state == "refused" else "A training failed"
+    return (
+        f"{what}: {run.reason.rstrip('.')}.\n{_answers(active)} goes on answering. "
+        f"Next: {next_.rstrip('.')}."
+    )
+
+
+def withdrawn(row: AdapterRow, active: int) -> str:
+    """A version that was live is not to be used any more."""
+    return f"v{row.version} is withdrawn: {row.tainted}. {_answers(active)} answers now."
+
+
+def counted(made_of: news.Material) -> str:
+    """`40 rated answers of 2 people (24 good, 16 bad)`; ties are none."""
+    total = made_of.good + made_of.bad
+    people = f" of {made_of.raters} people" if made_of.raters > 1 else ""
+    return f"{total} rated answers{people} ({made_of.good} good, {made_of.bad} bad)"
+
+
+def _answers(version: int) -> str:
+    return f"v{version}" if version else "The base model"

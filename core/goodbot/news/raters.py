@@ -1,0 +1,151 @@
+"""The visible effect of a rating, and what its rater is told on the way to the next training."""
+
+from __future__ import annotations
+
+import aiosqlite
+
+from goodbot.events import RatingEvent, RatingKind
+from goodbot.news.courier import Courier, Notice
+from goodbot.store import Store, access, news
+from goodbot.store.runs import Pool
+
+_OPEN = 1000
+_ADVICE = "Rate good answers too: a bot that hears only “bad” does not learn what you like."
+_STREAK = (
+    f"Your last {news.STREAK} ratings were all “bad”. Rate good answers too: from “bad” alone "
+    "I learn what you dislike, not what you like."
+)
+_MILESTONE = "progress "
+
+
+class Progress:
+    """Counts the round up, with a private word at its first rating and at each quarter.
+
+    Two things are told once: that the round has come to a milestone, to whoever's rating reached
+    it, and that the last ratings of somebody were all bad, until a better one comes. A rating
+    that is answered anyway (a press, a command) has it in its answer; a reaction is answered by
+    nothing, so its rater gets a message.
+    """
+
+    def __init__(self, pool: Pool, min_ratings: int, schedule: str = "auto") -> None:
+        self._pool = pool
+        self._needed = min_ratings
+        self._schedule = schedule
+        self._milestones = milestones(min_ratings)
+        self._told: set[str] = set()
+        """Keys that the store is known to hold: most ratings need not ask."""
+        self._due: dict[str, list[Notice]] = {}
+
+    async def effect(self, db: aiosqlite.Connection, event: RatingEvent, person: str) -> str:
+        """The text of a rating's receipt. Part of the transaction that has folded the rating.
+
+        `person` is the account that it came from, `connector:id`.
+        """
+        level = await news.level(db, self._pool, person, self._needed)
+        counted = progress(level.available, self._needed)
+        if event.kind is RatingKind.RETRACT:
+            return f"Taken back. {counted}"
+        sentences = [f"{'Good' if (event.value or 0) > 0 else 'Bad'}. {counted}"]
+        words = await self._words(db, level)
+        if event.source.startswith("reaction"):
+            if words:
+                self._due[event.event_id] = self._notices(words, level, person)
+                if len(self._due) > _OPEN:  # of transactions that were rolled back for good
+                    del self._due[next(iter(self._due))]
+        else:
+            for key, sentence in words.items():
+                if await access.tell_once(db, key) and sentence:
+                    sentences.append(sentence)
+        return " ".join(sentences)
+
+    def due(self, event: RatingEvent) -> list[Notice]:
+        """After the commit: what the rater of this reaction is to be told."""
+        return self._due.pop(event.event_id, [])
+
+    async def catch_up(self, store: Store, courier: Courier) -> None:
+        """At start: tell what was due when the last process ended."""
+        people = await store.read(lambda db: news.raters(db, self._pool.scope))
+        for number, (person, fresh) in enumerate(people):
+            latest = number == 0 and fresh  # who has brought the round to where it is
+
+            async def look(
+                db: aiosqlite.Connection, person: str = person, counts: bool = latest
+            ) -> list[Notice]:
+                level = await news.level(db, self._pool, person, self._needed)
+                words = await self._words(db, level, counts=counts)
+                return self._notices(words, level, person)
+
+            for notice in await store.read(look):
+                await courier.tell(notice)
+
+    async def _words(
+        self, db: aiosqlite.Connection, level: news.Level, *, counts: bool = True
+    ) -> dict[str, str]:
+        """What is not told yet, by key; `counts`: it is this rater who brought the round here."""
+        found: dict[str, str] = {}
+        reached = [m for m in self._milestones if m <= level.available < self._needed]
+        if counts and reached:
+            key = f"{_MILESTONE}{self._pool.scope} {self._pool.model} {level.round} {reached[-1]}"
+            if await self._is_new(db, key):
+                found[key] = await self._milestone(db, level, reached[-1])
+        if level.streak:
+            key = f"streak {level.rater} {await news.streak_since(db, level.rater)}"
+            if await self._is_new(db, key):
+                found[key] = _STREAK
+        return found
+
+    def _notices(self, words: dict[str, str], level: news.Level, person: str) -> list[Notice]:
+        """As messages, which nobody has asked for: they say what they are about."""
+        counted = f"Your rating counts: {progress(level.available, self._needed)}"
+        return [
+            Notice(
+                key=key,
+                person=person,
+                text=f"{counted} {sentence}".strip() if key.startswith(_MILESTONE) else sentence,
+            )
+            for key, sentence in words.items()
+        ]
+
+    async def _is_new(self, db: aiosqlite.Connection, key: str) -> bool:
+        if key not in self._told and await news.told(db, key):
+            self._told.add(key)
+        return key not in self._told
+
+    async def _milestone(self, db: aiosqlite.Connection, level: news.Level, milestone: int) -> str:
+        """What there is to say beside the count."""
+        if milestone == 1:
+            return "" if level.round else _ADVICE
+        if milestone != self._milestones[-1]:
+            return ""
+        seconds = await news.last_seconds(db, self._pool.scope)
+        takes = f"; that takes {duration(seconds)} here" if seconds else ""
+        return f"{self._needed - level.available} more and {self._training()}{takes}."
+
+    def _training(self) -> str:
+        match self._schedule:
+            case "auto":
+                return "I train"
+            case "manual":
+                return "my owner can train me"
+            case time:
+                return f"I train at {time}"
+
+
+def progress(available: int, needed: int) -> str:
+    """How far the next training is, in one sentence."""
+    if available < needed:
+        return f"{available} of {needed} until the next training."
+    return f"{needed} of {needed}: the next training can start."
+
+
+def milestones(needed: int) -> tuple[int, ...]:
+    """The first rating of a round of `needed`, and each quarter of it: 1, 10, 20 and 30 of 40."""
+    quarters = {-(-needed * quarter // 4) for quarter in (1, 2, 3)}
+    return tuple(sorted(m for m in {1, *quarters} if m < needed))
+
+
+def duration(seconds: float) -> str:
+    """How long something takes, as one says it."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} second{'s' if round(seconds) > 1 else ''}"
+    return f"about {round(seconds / 60)} minutes"

@@ -1,0 +1,159 @@
+"""What people are told about: how far a round is, streaks of bad ratings, what runs were made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.events import ChannelKind, ChannelRef, Message, UserRef
+from goodbot.store.claimable import COUNT, Pool
+from goodbot.store.query import fetch, first
+
+STREAK = 8
+"""So many bad ratings in a row are worth a word."""
+
+_RATER = "coalesce((SELECT identity FROM links WHERE person = :person), :person)"
+_STREAK = f"SELECT value FROM labels WHERE rater = {_RATER} ORDER BY event_seq DESC LIMIT :streak"  # noqa: S608
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Level:
+    """Where a round and one rater stand."""
+
+    available: int
+    """Rated turns that a run could claim now, counted up to the limit that was asked for."""
+    round: int
+    """The last run's id: the round that is being filled comes after it."""
+    rater: str
+    """The key that the person's labels are kept under."""
+    streak: bool
+    """The last `STREAK` of them are all bad."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Material:
+    """What one run was made of. Times are seconds since the epoch."""
+
+    trained: int
+    held_out: int
+    good: int
+    bad: int
+    raters: int
+    since: float
+    until: float
+
+
+async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int) -> Level:
+    """Where it stands for `connector:id`. One trip to the database: every rating makes it."""
+    rows = await fetch(
+        db,
+        f"SELECT {_RATER}, ({COUNT}),"  # noqa: S608
+        " coalesce((SELECT id FROM runs WHERE scope = :scope ORDER BY id DESC LIMIT 1), 0),"
+        f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0)",
+        {**pool.values(), "person": person, "limit": limit, "streak": STREAK},
+    )
+    rater, available, round_, bad = first(rows) or (person, 0, 0, 0)
+    return Level(available=available, round=round_, rater=rater, streak=bad == STREAK)
+
+
+async def streak_since(db: aiosqlite.Connection, rater: str) -> int:
+    """The event that a streak of bad ratings comes after: the rater's last one that was not bad."""
+    rows = await fetch(
+        db,
+        "SELECT event_seq FROM labels WHERE rater = ? AND value >= 0 ORDER BY event_seq DESC LIMIT 1",
+        (rater,),
+    )
+    row = first(rows)
+    return row[0] if row else 0
+
+
+async def raters(db: aiosqlite.Connection, scope: str) -> list[tuple[str, bool]]:
+    """Everybody with a label as `connector:id`, whoever rated last first.
+
+    Where several accounts are linked, the one that the last rating came from. The second part
+    says whether that rating is newer than the last run.
+    """
+    rows = await fetch(
+        db,
+        "SELECT l.rater, e.connector, max(l.event_seq), (SELECT k.person FROM links k"
+        " WHERE k.identity = l.rater AND substr(k.person, 1, length(e.connector) + 1)"
+        " = e.connector || ':') FROM labels l JOIN events e ON e.seq = l.event_seq"
+        " GROUP BY l.rater ORDER BY 3 DESC",
+    )
+    last = first(
+        await fetch(
+            db,
+            "SELECT last_event_seq FROM runs WHERE scope = ? ORDER BY id DESC LIMIT 1",
+            (scope,),
+        )
+    )
+    return [(row[3] or row[0], row[2] > (last[0] if last else 0)) for row in rows]
+
+
+async def told(db: aiosqlite.Connection, key: str) -> bool:
+    """Whether somebody was told this already."""
+    return first(await fetch(db, "SELECT 1 FROM told WHERE person = ?", (key,))) is not None
+
+
+async def untell(db: aiosqlite.Connection, key: str) -> None:
+    """It could not be told now: another time."""
+    await db.execute("DELETE FROM told WHERE person = ?", (key,))
+
+
+async def last_seconds(db: aiosqlite.Connection, scope: str) -> float | None:
+    """How long the last run took that reached a verdict."""
+    rows = await fetch(
+        db,
+        "SELECT finished_at - started_at FROM runs WHERE scope = ?"
+        " AND state IN ('activated', 'refused', 'released') AND finished_at IS NOT NULL"
+        " ORDER BY id DESC LIMIT 1",
+        (scope,),
+    )
+    row = first(rows)
+    return row[0] if row else None
+
+
+async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> Material:
+    """What these runs have claimed, together."""
+    rows = await fetch(
+        db,
+        "WITH items AS (SELECT i.split, i.reward, i.labels, t.created_at FROM run_items i"
+        " JOIN turns t ON t.id = i.turn WHERE i.run IN (SELECT value FROM json_each(?)))"
+        " SELECT coalesce(sum(split = 'train'), 0), coalesce(sum(split = 'held_out'), 0),"
+        " coalesce(sum(reward > 0), 0), coalesce(sum(reward <= 0), 0),"
+        " (SELECT count(DISTINCT l.key) FROM items, json_each(items.labels) l),"
+        " coalesce(min(created_at), 0.0), coalesce(max(created_at), 0.0) FROM items",
+        (json.dumps(list(runs)),),
+    )
+    trained, held_out, good, bad, people, since, until = first(rows) or (0, 0, 0, 0, 0, 0.0, 0.0)
+    return Material(
+        trained=trained, held_out=held_out, good=good, bad=bad, raters=people, since=since,
+        until=until,
+    )  # fmt: skip
+
+
+async def cause(db: aiosqlite.Connection, run: int) -> tuple[str, str]:
+    """Why a run was started, and the sentence of its verdict."""
+    row = first(await fetch(db, "SELECT why, reason FROM runs WHERE id = ?", (run,)))
+    return (row[0], row[1]) if row else ("", "")
+
+
+async def own_prompts(
+    db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, limit: int
+) -> list[list[Message]]:
+    """The newest different questions of one person in one place, with what went before each.
+
+    In a shared channel only what was said there; in private only what was said in private.
+    """
+    shared = channel.kind is ChannelKind.SHARED
+    rows = await fetch(
+        db,
+        "SELECT messages, max(seq) FROM turns WHERE (connector, account, talker) = (?, ?, ?)"
+        " AND channel_kind = ? AND (NOT ? OR channel = ?) AND response <> ''"
+        " GROUP BY json_extract(messages, '$[#-1].content') ORDER BY 2 DESC LIMIT ?",
+        (user.connector, user.account, user.id, channel.kind, shared, channel.id, limit),
+    )
+    return [json.loads(row[0]) for row in rows]

@@ -1,0 +1,479 @@
+"""What goodbot says unasked: once, in private, and never in a group."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import hookimpl, loopback
+from goodbot.app import App
+from goodbot.config import Grants
+from goodbot.connector import Capability, ConnectorSpec
+from goodbot.errors import ConnectorError, RetriableError
+from goodbot.events import ChannelKind, ChannelRef, MessageRef, Receipt, Reply
+from goodbot.loopback import Answer, Loopback
+from goodbot.news import owners, raters
+from goodbot.news.raters import duration, milestones
+from goodbot.store import channels, news
+from goodbot.testing import VirtualClock
+
+from tests.core.builders import GRANTS, Bot, Fake, config, open_bot, plugins, rows, until
+
+ROOM = "#room"
+
+
+def told(bot: Bot) -> list[tuple[str, str]]:
+    """All that was said unasked: to whom, and what. A room hears its one notice."""
+    private = ChannelKind.PRIVATE
+    loud = [item.text for item in bot.chat.news if item.message.channel.kind is not private]
+    assert [text for text in loud if not text.startswith("I answer here when")] == []
+    return [
+        (item.message.channel.id, item.text)
+        for item in bot.chat.news
+        if item.message.channel.kind is private
+    ]
+
+
+async def ask(bot: Bot, count: int, **fields: Any) -> list[Answer]:
+    return [await bot.say(f"question {number}", **fields) for number in range(count)]
+
+
+# -- progress
+
+
+@pytest.mark.parametrize(
+    ("needed", "expected"),
+    [(40, (1, 10, 20, 30)), (8, (1, 2, 4, 6)), (10, (1, 3, 5, 8)), (3, (1, 2)), (2, (1,)), (1, ())],
+)
+def test_milestones_are_the_first_rating_and_each_quarter(
+    needed: int, expected: tuple[int, ...]
+) -> None:
+    assert milestones(needed) == expected
+
+
+async def test_reactions_are_counted_up_in_private(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for answer in await ask(bot, 7):
+            await bot.react(answer, "👍")
+        await until(lambda: len(told(bot)) == 4)
+        assert told(bot) == [
+            (
+                "owner",
+                "Your rating counts: 1 of 8 until the next training. Rate good answers too: "
+                "a bot that hears only “bad” does not learn what you like.",
+            ),
+            ("owner", "Your rating counts: 2 of 8 until the next training."),
+            ("owner", "Your rating counts: 4 of 8 until the next training."),
+            (
+                "owner",
+                "Your rating counts: 6 of 8 until the next training. "
+                "2 more and my owner can train me.",
+            ),
+        ]
+
+
+async def test_a_milestone_is_told_to_the_rater_who_reached_it_also_from_a_group(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel=ROOM)
+        first, second = await ask(bot, 2, channel=ROOM)
+        before = len(bot.replies)
+        await bot.react(first, "👍", user="rater")
+        await bot.react(second, "👎", user="owner")
+        await until(lambda: len(told(bot)) == 2)
+        assert [who for who, _ in told(bot)] == ["rater", "owner"]
+        assert len(bot.replies) == before
+
+
+async def test_a_milestone_is_told_once_whatever_is_undone(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        [answer] = await ask(bot, 1)
+        for _ in range(3):
+            await bot.react(answer, "👍")
+            await bot.unreact(answer, "👍")
+        await bot.command("status")
+        await until(lambda: told(bot))
+        assert len(told(bot)) == 1
+
+
+async def test_a_command_has_it_in_its_answer_and_no_second_message_comes(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answers = await ask(bot, 2)
+        first = await bot.command("good", answers[0].turn)
+        assert first.startswith("Good. 1 of 8 until the next training. Rate good answers too: ")
+        second = await bot.command("bad", answers[1].turn)
+        assert second.startswith("Bad. 2 of 8 until the next training. “")
+        await bot.react(answers[1], "👎")
+        await bot.command("status")
+        assert told(bot) == []
+
+
+async def test_it_survives_a_crash_between_the_commit_and_the_message(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        [answer] = await ask(bot, 1)
+        bot.app.dispatcher._tell = None  # the process dies before this is done
+        await bot.react(answer, "👍")
+        assert told(bot) == []
+    for expected in (1, 0):
+        async with open_bot(tmp_path) as bot:
+            await bot.command("status")
+            await until(lambda b=bot, n=expected: len(told(b)) == n)
+    assert expected == 0
+
+
+async def test_a_start_tells_nothing_of_what_a_run_left_over(tmp_path: Path) -> None:
+    """Held-out answers count for the next round, but nobody has rated since."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        await until(lambda: any("is live" in text for _, text in told(bot)))
+    async with open_bot(tmp_path) as bot:
+        await bot.app.dispatcher.progress.catch_up(bot.store, bot.app.courier)
+        assert told(bot) == []
+
+
+async def test_the_next_round_counts_anew_and_says_how_long_it_takes(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        assert (await bot.train()).state == "activated"
+        await until(lambda: any("is live" in text for _, text in told(bot)))
+        bot.chat.news.clear()
+        await bot.rated(4)  # and the two that were held out
+        await until(lambda: len(told(bot)) == 3)
+        assert [text for _, text in told(bot)] == [
+            "Your rating counts: 3 of 8 until the next training.",
+            "Your rating counts: 4 of 8 until the next training.",
+            "Your rating counts: 6 of 8 until the next training. "
+            "2 more and my owner can train me; that takes about 1 second here.",
+        ]
+
+
+def test_a_toast_holds_what_there_is_to_say() -> None:
+    """Telegram shows 200 characters of the answer to a press."""
+    for words in (raters._ADVICE, raters._STREAK):
+        assert len(f"Bad. 30 of 40 until the next training. {words}") <= 200
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "about 1 second"), (1.6, "about 2 seconds"), (89, "about 89 seconds"),
+     (100, "about 2 minutes"), (600, "about 10 minutes")],
+)  # fmt: skip
+def test_how_long_a_training_takes(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+# -- a streak of bad ratings
+
+
+async def test_eight_bad_ratings_in_a_row_are_worth_a_word_once(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, min_ratings=40, held_out=8) as bot:
+        answers = await ask(bot, 19)
+        for answer in answers[:10]:
+            await bot.react(answer, "👎")
+        await until(lambda: len(streaks(bot)) == 1)
+        assert "last 8 ratings" in streaks(bot)[0]
+        await bot.react(answers[10], "👍")
+        for answer in answers[11:18]:
+            await bot.react(answer, "👎")
+        await bot.command("status")
+        assert len(streaks(bot)) == 1, "seven since the good one"
+        text = await bot.command("bad", answers[18].turn)
+        assert "Your last 8 ratings were all “bad”." in text
+        await bot.command("status")
+        assert len(streaks(bot)) == 1, "not told a second time"
+
+
+def streaks(bot: Bot) -> list[str]:
+    return [text for _, text in told(bot) if "all “bad”" in text]
+
+
+async def test_the_streak_is_each_raters_own(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, min_ratings=40, held_out=8) as bot:
+        await bot.command("enable", channel=ROOM)
+        answers = await ask(bot, 8, channel=ROOM)
+        for number, answer in enumerate(answers):
+            await bot.react(answer, "👎", user="rater" if number else "owner")
+        await bot.command("status")
+        assert streaks(bot) == []
+
+
+async def test_a_bad_rating_taken_back_is_none(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, min_ratings=40, held_out=8) as bot:
+        answers = await ask(bot, 8)
+        await bot.react(answers[0], "👎")
+        await bot.unreact(answers[0], "👎")
+        for answer in answers[1:]:
+            await bot.react(answer, "👎")
+        await bot.command("status")
+        assert streaks(bot) == []
+
+
+# -- platforms where somebody cannot be reached
+
+
+class Wall(Loopback):
+    """A platform without private acknowledgements, whose private chats can fail."""
+
+    spec = replace(
+        loopback.SPEC, name="wall", factory="tests.core.test_news:Wall",
+        capabilities=Capability.REACTIONS | Capability.BUTTONS,
+    )  # fmt: skip
+    error: ConnectorError | None = None
+    closed = False
+    acknowledged: list[str]
+    buttons: list[int]
+
+    def __init__(self, host: Any, settings: Any) -> None:
+        super().__init__(host, settings)
+        self.acknowledged, self.buttons, self.tried = [], [], 0
+
+    @property
+    def account(self) -> str:
+        return "wall"
+
+    async def private(self, user: str) -> ChannelRef | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None if self.closed else await super().private(user)
+
+    async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
+        self.tried += 1
+        if self.error is not None:
+            raise self.error
+        return await super().send(channel, reply)
+
+    async def acknowledge(self, event: Any, receipt: Receipt) -> None:
+        self.acknowledged.append(receipt.text)
+        await super().acknowledge(event, receipt)
+
+    def _post(self, channel: ChannelRef, reply: Reply, reply_to: str) -> MessageRef:
+        self.buttons.append(len(reply.buttons))
+        return super()._post(channel, reply, reply_to)
+
+
+class WallPlugin:
+    @hookimpl
+    def register_connector(self) -> ConnectorSpec:
+        return Wall.spec
+
+
+@contextlib.asynccontextmanager
+async def open_wall(
+    home: Path, *, clock: Any = None, wall: type[Wall] = Wall
+) -> AsyncGenerator[tuple[App, Wall]]:
+    async with App.open(
+        config(home / "bot", Fake(home / "fake")), plugins(WallPlugin()), grants={"wall": GRANTS},
+        clock=clock,
+    ) as app:  # fmt: skip
+        connector = app.connectors.running["wall"]
+        assert isinstance(connector, Wall)
+        await app.store.write(_open_the_room)
+        yield app, connector
+
+
+async def _open_the_room(db: Any) -> None:
+    room = ChannelRef(connector="wall", account="wall", id=ROOM, kind=ChannelKind.SHARED)
+    await channels.enable(db, room, "wall:owner", 1.0)
+    await db.execute("UPDATE channels SET noticed_at = 1")
+
+
+async def test_a_platform_that_refuses_is_asked_once_and_the_group_hears_nothing(
+    tmp_path: Path,
+) -> None:
+    async with open_wall(tmp_path) as (app, wall):
+        wall.error = ConnectorError("Forbidden: bot can't initiate conversation with a user")
+        answer = await wall.say("hello", channel=ROOM)
+        for emoji in ("👍", "👎", "👍"):
+            await wall.react(answer, emoji)
+        await until(lambda: wall.tried == 1)
+        assert len(wall.replies) == 1
+        assert wall.news == []
+    async with open_wall(tmp_path) as (app, wall):
+        await app.news.look()
+        await wall.command("status")
+        assert wall.tried == 0
+
+
+async def test_a_platform_that_is_down_is_tried_again_and_then_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with open_wall(tmp_path) as (app, wall):
+        wall.error = RetriableError("Telegram cannot be reached", retry_after=0.001)
+        app.courier._clock = clock = VirtualClock()
+        answer = await wall.say("hello")
+        await wall.react(answer, "👍")
+        await until(lambda: wall.tried == 4)
+        assert clock.slept == [1.0, 2.0, 4.0]
+
+        async def free_again() -> bool:
+            return not await rows(app.store, "SELECT 1 FROM told WHERE person LIKE 'progress%'")
+
+        await until(free_again)
+    async with open_wall(tmp_path) as (app, wall):
+        await until(lambda: len(wall.news) == 1)
+
+
+async def test_where_nobody_is_there_it_waits(tmp_path: Path) -> None:
+    """A terminal without a chat: told when one is open and somebody looks again."""
+    async with open_wall(tmp_path) as (app, wall):
+        wall.closed = True
+        answer = await wall.say("hello")
+        await wall.react(answer, "👍")
+        await wall.command("status")
+        assert (wall.news, wall.tried) == ([], 0)
+        wall.closed = False
+        await app.dispatcher.progress.catch_up(app.store, app.courier)
+        assert len(wall.news) == 1
+
+
+async def test_a_rating_command_in_a_group_is_answered_in_private(tmp_path: Path) -> None:
+    async with open_wall(tmp_path) as (_, wall):
+        await wall.say("hello", channel=ROOM)
+        await wall.host.submit([wall.typed("good", channel=ROOM)])
+        await until(lambda: wall.news)
+        [said] = wall.news
+        assert said.message.channel.id == "owner"
+        assert said.text.startswith("Good. 1 of 8 until the next training.")
+        assert wall.acknowledged == []
+        wall.closed = True
+        await wall.host.submit([wall.typed("bad", channel=ROOM)])
+        await wall.host.submit([wall.typed("bad", "nonsense", channel=ROOM)])
+        await wall.command("status", channel=ROOM)
+        assert len(wall.acknowledged) == 1, "`status` was asked for; the ratings stay unanswered"
+        assert len(wall.news) == 1
+
+
+async def test_there_are_buttons_in_private_only(tmp_path: Path) -> None:
+    async with open_wall(tmp_path) as (_, wall):
+        await wall.say("hello", channel=ROOM)
+        await wall.say("hello")
+        assert wall.buttons == [0, 2]
+        wall.settings = _Buttons()
+        await wall.say("hello", channel=ROOM)
+        assert wall.buttons == [0, 2, 2]
+
+
+@dataclass(frozen=True)
+class _Buttons:
+    group_buttons: bool = True
+
+
+# -- owners
+
+
+async def test_every_owner_is_told_of_a_new_version_and_nobody_else(tmp_path: Path) -> None:
+    people = Grants(owners=("owner", "second"), raters=("rater",), talkers=("talker",))
+    async with open_bot(tmp_path, grants=people) as bot:
+        await bot.rated(8)
+        bot.chat.news.clear()
+        await bot.train()
+        await until(lambda: len(told(bot)) == 2)
+        expected = (
+            "v1 is live. It learnt from 8 rated answers (4 good, 4 bad).\nbetter\n"
+            "`/rl why` shows before and after, `/rl rollback` takes it back."
+        )
+        assert sorted(told(bot)) == [("owner", expected), ("second", expected)]
+        await bot.app.news.look()
+        assert len(told(bot)) == 2
+    async with open_bot(tmp_path, grants=people) as bot:
+        await bot.app.news.look()
+        assert told(bot) == []
+
+
+async def test_what_went_live_just_before_a_crash_is_told_at_the_next_start(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        bot.app.courier._connectors = {}
+        await bot.rated(8)
+        await bot.train()
+    async with open_bot(tmp_path) as bot:
+        await until(lambda: any(text.startswith("v1 is live.") for _, text in told(bot)))
+
+
+async def test_a_refused_run_says_why_and_what_comes_next(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        bot.fake.set(train="refuse")
+        await bot.rated(8)
+        bot.chat.news.clear()
+        await bot.train()
+        await until(lambda: told(bot))
+        assert told(bot) == [
+            (
+                "owner",
+                "The gate refused the new version: no better.\nThe base model goes on answering. "
+                "Next: 2 of 8 ratings until the next training.",
+            )
+        ]
+
+
+async def test_failed_tries_are_told_at_the_first_and_at_the_last(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        bot.fake.set(train="nan")
+        await bot.rated(8)
+
+        async def given_up() -> bool:
+            runs = await rows(bot.store, "SELECT 1 FROM runs WHERE state = 'failed'")
+            return len(runs) == 3 and not bot.app.scheduler.training
+
+        await until(given_up)
+        await until(lambda: len(failures(bot)) == 2)
+        await bot.app.news.look()
+        first, last = failures(bot)
+        assert first.endswith(
+            "The base model goes on answering. Next: it is tried again by itself."
+        )
+        assert "The loss was nan" in last
+        assert last.endswith("Next: 1 new ratings until another try.")
+
+
+def failures(bot: Bot) -> list[str]:
+    return [text for _, text in told(bot) if "failed" in text]
+
+
+async def test_a_withdrawn_version_is_told(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answers = await bot.rated(8)
+        await bot.train()
+        await until(lambda: any("v1 is live" in text for _, text in told(bot)))
+        await bot.command("pause")
+        trained = await bot.trained_by(1)
+        taken = next(answer for answer in answers if answer.turn in trained)
+        bot.chat.news.clear()
+        await bot.command("undo", taken.turn)
+        await until(lambda: told(bot), 20)
+        assert told(bot) == [
+            (
+                "owner",
+                "v1 is withdrawn: a rating that it was trained on has changed. "
+                "The base model answers now.",
+            )
+        ]
+
+
+async def test_what_an_owner_stopped_and_what_is_long_over_is_no_news(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        await until(lambda: len(told(bot)) == 4)
+        await bot.command("pause")
+        assert (await bot.last_run()).state == "superseded"
+        await bot.app.news.look()
+        assert len(told(bot)) == 4
+        await bot.command("resume")
+        bot.app.courier._connectors = {}
+        bot.fake.set(train="ok")
+        await bot.train()
+        await bot.store.write(
+            lambda db: db.execute("UPDATE runs SET finished_at = finished_at - 90000")
+        )
+        bot.app.courier._connectors = bot.app.connectors.running
+        await bot.app.news.look()
+        assert len(told(bot)) == 4
+
+
+def test_the_words_count_people_where_there_are_several() -> None:
+    made_of = news.Material(trained=32, held_out=8, good=24, bad=16, raters=3, since=0.0, until=0.0)
+    assert owners.counted(made_of) == "40 rated answers of 3 people (24 good, 16 bad)"

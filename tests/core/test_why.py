@@ -1,0 +1,210 @@
+"""`why`: what the version that answers was trained on, and what that changed for the asker."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.app import App
+from goodbot.commands import Result, why
+from goodbot.events import CommandEvent, OrderKey
+
+from tests.core.builders import CHANNEL, GRANTS, OWNER, Bot, Fake, config, open_bot, plugins
+
+ROOM = "#room"
+
+
+async def data(bot: Bot, **fields: Any) -> dict[str, Any]:
+    """What `goodbot why --json` prints."""
+    return dict((await result(bot.app, bot.chat.typed("why", **fields))).data)
+
+
+async def result(app: App, event: CommandEvent) -> Result:
+    found = await app.commands.execute(event)
+    assert found.later is not None, "no other command waits for it"
+    return await found.later()
+
+
+async def test_while_nothing_is_trained_it_says_what_to_do(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        await bot.say("Hello?")
+        text = await bot.command("why")
+        assert text.startswith(
+            "Nothing is trained yet: the base model answers. "
+            "0 of 8 ratings until the next training.\nReact 👍 or 👎"
+        )
+        assert await data(bot) == {"version": 0, "lineage": [], "comparison": []}
+
+
+async def test_it_tells_what_was_learnt_and_shows_before_and_after(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        lines = (await bot.command("why")).splitlines()
+        day = r"\d{1,2} \w+ \d{4}"
+        assert lines[0] == "v1 answers: base → v1."
+        assert re.fullmatch(
+            r"It learnt from 8 rated answers \(4 good, 4 bad\), given on "
+            + day
+            + r"; 2 of them were kept to check it\.",
+            lines[1],
+        )
+        assert lines[2:] == [
+            "Why then: an owner asked for it.",
+            "The gate: better",
+            "Your own questions, before and after:",
+            "“question 7”", "  before  v0 says: question 7", "  v1      v1 says: question 7",
+            "“question 6”", "  before  v0 says: question 6", "  v1      v1 says: question 6",
+            "“question 5”", "  before  v0 says: question 5", "  v1      v1 says: question 5",
+        ]  # fmt: skip
+        assert all(len(line) <= 80 for line in lines[4:])
+
+
+async def test_the_lineage_is_told_with_what_came_before(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for _ in range(2):
+            await bot.rated(8)
+            await bot.train()
+        text = await bot.command("why")
+        assert text.startswith("v2 answers: base → v1 → v2.\n")
+        found = await data(bot)
+        assert found["lineage"] == [1, 2]
+        own, before = found["trained_on"], found["trained_on_before"]
+        assert f"{own['good']} good, {own['bad']} bad" in text
+        assert own["trained"] + own["held_out"] == own["good"] + own["bad"]
+        assert before["good"] + before["bad"] == 8
+        assert "The versions before it learnt from 8 rated answers (4 good, 4 bad)." in text
+
+
+async def test_nobody_sees_anothers_questions(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel=ROOM)
+        await bot.say("the owner's secret")
+        await bot.say("the rater's secret", user="rater")
+        await bot.say("the rater in the room", user="rater", channel=ROOM)
+        await bot.say("the owner in the room", channel=ROOM)
+        await bot.rated(8, channel=ROOM)
+        await bot.train()
+
+        def asked(found: dict[str, Any]) -> list[str]:
+            return [pair["prompt"] for pair in found["comparison"]]
+
+        assert asked(await data(bot, user="rater")) == ["the rater's secret"]
+        assert asked(await data(bot, user="rater", channel=ROOM)) == ["the rater in the room"]
+        assert asked(await data(bot)) == ["the owner's secret"]
+        assert asked(await data(bot, user="rater", channel="#other")) == []
+        text = await bot.command("why", user="rater", channel=ROOM)
+        assert "loopback:" not in text
+        assert "owner in the room" not in text
+
+
+async def test_a_person_without_questions_here_is_told_so(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        text = await bot.command("why", user="rater")
+        assert text.endswith("Ask me something here, then `why` shows you before and after.")
+
+
+async def test_the_same_question_is_shown_once_and_long_ones_are_cut(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        for _ in range(3):
+            await bot.say("long\n\n" * 40)
+        text = await bot.command("why")
+        assert len([line for line in text.splitlines() if line.startswith("“long")]) == 1
+        assert all(len(line) <= 80 for line in text.splitlines()[4:])
+        assert "…" in text
+
+
+async def test_while_off_the_base_model_answers(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        await bot.command("off")
+        text = await bot.command("why")
+        assert text.startswith(
+            "goodbot is off: the base model answers. v1 comes back with `resume`.\nIt learnt from 8"
+        )
+        assert "before and after" not in text
+
+
+async def test_without_a_daemon_the_facts_are_told(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+    settings = config(tmp_path / "bot", Fake(tmp_path / "fake"))
+    people = {"loopback": GRANTS}
+    async with App.open(settings, plugins(), grants=people, serve=False) as app:
+        event = CommandEvent(
+            event_id="cli", order=OrderKey(1), user=OWNER, channel=CHANNEL, name="why"
+        )
+        found = await result(app, event)
+        assert found.text.startswith("v1 answers: base → v1.\n")
+        assert found.text.endswith(
+            "While goodbot runs (`goodbot run`), it also shows before and after."
+        )
+
+
+async def test_a_server_that_fails_does_not_hide_the_facts(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        bot.fake.set(generate="die")
+        text = await bot.command("why")
+        assert text.startswith("v1 answers: base → v1.\n")
+        assert "Before and after cannot be shown now: the sampler process ended" in text
+
+
+async def test_it_ends_in_time_and_holds_no_other_command_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(why, "_SECONDS", 0.5)
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        release = asyncio.Event()
+        bot.app.dispatcher._spawn(_waits(release), "answer")  # somebody waits for an answer
+        asking = asyncio.create_task(bot.chat.command("why"))
+        await asyncio.sleep(0)
+        assert "v1 answers" in await bot.command("status")
+        assert not asking.done()
+        text = (await asking).text
+        assert text.endswith("There was time for 0 of 3 questions.")
+        release.set()
+
+
+async def _waits(release: asyncio.Event) -> None:
+    await release.wait()
+
+
+async def test_only_those_who_teach_may_ask(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert await bot.command("why", user="talker") == (
+            "Only the people its owner has named teach this bot."
+        )
+        assert await bot.command("why", user="stranger", channel=ROOM) == ""
+
+
+# -- help
+
+
+async def test_help_shows_what_one_may_do_here(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        talker = await bot.command("help", user="talker")
+        rater = await bot.command("help", user="rater")
+        owner = await bot.command("help")
+        group = await bot.command("help", channel=ROOM)
+        assert "/rl good" not in talker
+        assert "/rl status" in talker
+        assert "/rl why" in rater
+        assert "/rl train" not in rater
+        assert "/rl train" in owner
+        assert "/rl train" not in group
+        assert "/rl good" in group
+        assert group.splitlines()[-1].startswith("Owners: `/rl enable`")
+        assert max(map(len, owner.splitlines())) <= 100
