@@ -14,20 +14,26 @@ from goodbot.adapters import AdapterRegistry
 from goodbot.answers import Answers
 from goodbot.clock import Clock, SystemClock
 from goodbot.commands import TABLE, Services
+from goodbot.commands.confirm import Confirmations
 from goodbot.config import Config, Grants
 from goodbot.dispatcher import Dispatcher
+from goodbot.erasure import Eraser
 from goodbot.errors import GoodbotError
+from goodbot.groups import RaterGroups
 from goodbot.hosts import Connectors
 from goodbot.jobs import child_environment
 from goodbot.limits import RateLimit
 from goodbot.lock import HomeLock, prepare_home
-from goodbot.models import resolve
+from goodbot.model_switch import ModelSwitch, Rehearsal
+from goodbot.models import ResolvedModel, resolve
+from goodbot.news import Courier, OwnerNews
+from goodbot.notices import Notices
 from goodbot.plugins import PluginHost, choose_backend, reward_policy
 from goodbot.runner import CommandRunner
 from goodbot.scheduler import Scheduler
 from goodbot.server import Server
 from goodbot.serving.embedded import EmbeddedServer
-from goodbot.store import Store, inbox, ledger, runs, turns
+from goodbot.store import Store, adoption, backup, claimable, codes, inbox, ledger, runs, turns
 from goodbot.trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -39,6 +45,8 @@ _DRAIN_SECONDS = 10.0
 _UNRESOLVED_SECONDS = 3600.0
 _REDELIVERY_SECONDS = 3 * 86400.0
 """No platform delivers an event again after so long (Telegram keeps them for a day)."""
+_COPY_SECONDS = 30 * 86400.0
+"""How long the copy is kept that was made before an upgrade: it still has what is deleted since."""
 _OPEN_SECONDS = 86400.0
 """Reactions on answers of the last day are read again."""
 
@@ -54,18 +62,25 @@ class App:
     def __init__(
         self, config: Config, plugins: PluginHost, *, clock: Clock | None = None,
         demo_model: bool = False, grants: Mapping[str, Grants] | None = None,
+        lock: HomeLock | None = None,
     ) -> None:  # fmt: skip
+        """`lock` is one that the caller takes through us and lets go himself."""
         self.config = config
         self.plugins = plugins
         self.clock = clock or SystemClock()
         self.model = resolve(config.model.path, plugins.models(), demo=demo_model)
-        self.backend = choose_backend(plugins.backends(), config.training.backend)
-        self.settings = config.training_settings(self.backend.settings)
-        self._policy = reward_policy(plugins, config.training.reward)
-        self.connectors = Connectors(
-            config, plugins.connectors(), local_owner() if grants is None else grants
+        self.backend = choose_backend(
+            plugins.backends(), config.training.backend, config.where("training")
         )
-        self._lock = HomeLock(config.home)
+        self.settings = config.training_settings(self.backend.settings)
+        self._policy = reward_policy(plugins, config.training.reward, config.where("training"))
+        self.connectors = Connectors(
+            config, plugins.connectors(), local_owner() if grants is None else grants, self.clock
+        )
+        self._lock = lock or HomeLock(config.home)
+        self._lets_go = lock is None
+        self.restart = asyncio.Event()
+        """Set when this one is to stop, and another on the config as it is then to take over."""
         self._tasks: list[asyncio.Task[None]] = []
         self.server: Server = EmbeddedServer(
             self.backend, self.model.path, environ=child_environment()
@@ -91,6 +106,9 @@ class App:
         self._lock.acquire()
         self.store = await Store.open(self.config.home / "goodbot.db")
         await self.store.write(lambda db: runs.recover(db, self.clock.now()))
+        if await self.store.write(lambda db: adoption.adopt(db, SCOPE, self.model.name)):
+            logger.info("what was learnt under the model's old name belongs to %s", self.model.name)
+        await self.connectors.authorization.refresh(self.store)
         self._build()
         await self.registry.sweep(self.config.home / "staging")
         if serve:
@@ -100,13 +118,15 @@ class App:
             await self.connectors.start()
             self.dispatcher.resume(unfinished)
             self._spawn(self.dispatcher.loop(), "commands")
+            self._spawn(self.groups.loop(), "groups")
+            self._spawn(self._at_start(), "at start")
+            self._spawn(self.news.loop(), "news")
             self._spawn(self.scheduler.loop(), "scheduler")
             self._spawn(self._housekeeping(), "housekeeping")
 
     def _build(self) -> None:
         config, store, clock, plugins = self.config, self.store, self.clock, self.plugins
-        owners = tuple(self.connectors.authorization.owners())
-        pool = runs.Pool(scope=SCOPE, model=self.model.name, owners=owners)
+        pool = self._pool(self.model)
         self.registry = AdapterRegistry(
             store=store, server=self.server, root=config.home / "adapters", plugins=plugins,
             clock=clock, scope=SCOPE, model=self.model.name,
@@ -115,26 +135,46 @@ class App:
             store=store, authorization=self.connectors.authorization, plugins=plugins, clock=clock,
             pool=pool, min_ratings=config.training.min_ratings,
             limit=RateLimit(config.serving.messages_per_minute, clock),
+            schedule=config.training.schedule,
         )  # fmt: skip
-        self.trainer = Trainer(
-            store=store, registry=self.registry, plugins=plugins, clock=clock, backend=self.backend,
-            policy=self._policy, config=config.training, settings=dataclasses.asdict(self.settings),
-            model=self.model.path, seed=config.serving.seed, pool=pool,
-            staging=config.home / "staging",
-        )  # fmt: skip
+        self.trainer = self._trainer(self.model, self.registry)
         self.scheduler = Scheduler(
             store=store, registry=self.registry, trainer=self.trainer, plugins=plugins, clock=clock,
             config=config.training, pool=pool,
+        )  # fmt: skip
+        self.model_switch = ModelSwitch(
+            config=config, current=self.model, store=store, scheduler=self.scheduler,
+            pool=self._pool, rehearse=self._rehearse, restart=self.restart,
         )  # fmt: skip
         answers = Answers(
             store=store, server=self.server, dispatcher=self.dispatcher,
             plugins=plugins, clock=clock, config=config.serving, model=self.model.name,
             label=self.model.label, connectors=self.connectors.running,
         )  # fmt: skip
+        self.courier = Courier(store=store, clock=clock, connectors=self.connectors.running)
+        self.news = OwnerNews(
+            store=store, registry=self.registry, courier=self.courier, clock=clock,
+            owners=self.connectors.authorization.owners, readiness=self.scheduler.readiness,
+        )  # fmt: skip
+        plugins.attach(self.news)
+        self.groups = RaterGroups(
+            connectors=self.connectors.running, clock=clock,
+            authorization=self.connectors.authorization,
+        )  # fmt: skip
+        self.notices = Notices(
+            store=store, clock=clock, authorization=self.connectors.authorization,
+            days=config.privacy.unrated_days, connectors=self.connectors.running,
+            errors=self.connectors.errors,
+        )  # fmt: skip
+        self.eraser = Eraser(
+            store=store, registry=self.registry, server=self.server, clock=clock
+        )
         services = Services(
             config=config, store=store, clock=clock, authorization=self.connectors.authorization,
             dispatcher=self.dispatcher, registry=self.registry, server=self.server,
-            scheduler=self.scheduler, trainer=self.trainer, plugins=plugins,
+            scheduler=self.scheduler, trainer=self.trainer, model_switch=self.model_switch,
+            plugins=plugins, courier=self.courier, confirmations=Confirmations(clock),
+            notices=self.notices, eraser=self.eraser,
             connectors=self.connectors.running, connector_errors=self.connectors.errors,
             model=self.model.name, backend=self.backend.name, started_at=clock.now(),
         )  # fmt: skip
@@ -145,7 +185,30 @@ class App:
             acknowledge=self.connectors.acknowledge,
             rated=self.scheduler.wake,
             talked=self.scheduler.somebody_talks,
+            tell=self.courier.tell,
         )
+
+    def _pool(self, model: ResolvedModel) -> claimable.Pool:
+        owners = tuple(self.connectors.authorization.owners(granted=False))
+        return claimable.Pool(scope=SCOPE, model=model.name, owners=owners)
+
+    def _trainer(self, model: ResolvedModel, registry: AdapterRegistry) -> Trainer:
+        return Trainer(
+            store=self.store, registry=registry, plugins=self.plugins, clock=self.clock,
+            backend=self.backend, policy=self._policy, config=self.config.training,
+            settings=dataclasses.asdict(self.settings), model=model.path,
+            seed=self.config.serving.seed, pool=self._pool(model),
+            staging=self.config.home / "staging",
+        )  # fmt: skip
+
+    def _rehearse(self, model: ResolvedModel) -> tuple[Rehearsal, Trainer]:
+        """What another base model is tried and trained with while ours answers."""
+        server = EmbeddedServer(self.backend, model.path, environ=child_environment())
+        registry = Rehearsal(
+            store=self.store, server=server, root=self.config.home / "adapters",
+            plugins=self.plugins, clock=self.clock, scope=SCOPE, model=model.name,
+        )  # fmt: skip
+        return registry, self._trainer(model, registry)
 
     async def start_server(self) -> None:
         """Bring the model up with the version that should answer."""
@@ -153,12 +216,19 @@ class App:
         if wrong := await self.registry.reconcile():
             logger.info("at start: %s", wrong)
 
+    async def _at_start(self) -> None:
+        await self._guard(self.notices.post(), "notices")
+        progress = self.dispatcher.progress.catch_up(self.store, self.courier)
+        await self._guard(progress, "progress")
+
     async def _housekeeping(self) -> None:
         """Every 30 s: pointer ↔ files ↔ server, reactions of open turns, expiry."""
         while True:
             await self.clock.sleep(_RECONCILE_SECONDS)
             await self._guard(self._reconcile(), "reconciling")
+            await self._guard(self.notices.post(), "notices")
             await self._guard(self._expire(), "expiry")
+            await self._guard(self._erase(), "erasing")
 
     async def _reconcile(self) -> None:
         if wrong := await self.registry.reconcile():
@@ -172,8 +242,13 @@ class App:
         await self.store.write(lambda db: ledger.forget_unresolved(db, now - _UNRESOLVED_SECONDS))
         keep = max(_REDELIVERY_SECONDS, self.config.privacy.unrated_days * 86400)
         await self.store.write(lambda db: inbox.expire(db, now - keep))
+        await self.store.write(lambda db: codes.expire(db, now))
+        await asyncio.to_thread(backup.expire, self.store.path, now - _COPY_SECONDS)
         if expired:
             logger.info("%d unrated answers expired", expired)
+
+    async def _erase(self) -> None:
+        await self.eraser.sweep()
 
     async def _guard(self, work: Coroutine[Any, Any, None], what: str) -> None:
         try:
@@ -192,12 +267,15 @@ class App:
         Each part is stopped whatever became of the ones before, and of `start`.
         """
         async with contextlib.AsyncExitStack() as last_to_first:
-            last_to_first.callback(self._lock.release)
+            if self._lets_go:
+                last_to_first.callback(self._lock.release)
             if hasattr(self, "store"):
                 last_to_first.push_async_callback(self.store.close)
             last_to_first.push_async_callback(self.server.stop)
             if hasattr(self, "scheduler"):
                 last_to_first.push_async_callback(self.scheduler.stop)
+            if hasattr(self, "commands"):
+                last_to_first.push_async_callback(self.commands.stop)
             last_to_first.push_async_callback(self._stop_tasks)
             last_to_first.push_async_callback(self.connectors.stop)
             if hasattr(self, "dispatcher"):
@@ -212,5 +290,5 @@ class App:
 def open_plugins(config: Config) -> PluginHost:
     """A plugin host with everything that is installed and enabled."""
     plugins = PluginHost()
-    plugins.load_entry_points(config.plugins.enable)
+    plugins.load_entry_points(config.plugins.enable, config.where("plugins"))
     return plugins

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 _LINE_LIMIT = 64 * 1024 * 1024
 _TERMINATE_SECONDS = 10.0
+_SILENT_SECONDS = 3600.0
+"""A child that says nothing for so long hangs. Loading, scoring and the gate's samples are silent."""
 _KEPT_ENVIRONMENT = (
     "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_HUB_CACHE", "OMP_NUM_THREADS",
@@ -50,7 +52,8 @@ async def train(
     """Run one job to its end; returns the child's `done` event.
 
     `on_event` sees every `progress` and `gate` event. Cancelling ends the child (SIGTERM, then
-    SIGKILL). Raises TrainingError with the child's reason, or with how it died.
+    SIGKILL), and so does a silence of an hour. Raises TrainingError with the child's reason, or
+    with how it died.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", backend.worker, "train", backend.factory,
@@ -115,8 +118,14 @@ async def _converse(
 
 async def _next_event(stdout: asyncio.StreamReader) -> Mapping[str, Any] | None:
     try:
-        line = await stdout.readline()
+        async with asyncio.timeout(_SILENT_SECONDS):
+            line = await stdout.readline()
         event = json.loads(line) if line else None
+    except TimeoutError as error:
+        raise TrainingError(
+            f"the trainer has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended",
+            kind="silent",
+        ) from error
     except (ValueError, RecursionError) as error:
         raise TrainingError("the trainer wrote something that is not its protocol") from error
     if line and not (isinstance(event, dict) and "event" in event):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+import aiosqlite
 
 from goodbot.adapters import AdapterRegistry
 from goodbot.clock import Clock
 from goodbot.config import TrainingConfig
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.plugins import PluginHost
-from goodbot.store import Store, access, runs
+from goodbot.store import Store, access, adapters, claimable, runs
 from goodbot.trainer import Trainer, Verdict
 
 logger = logging.getLogger(__name__)
@@ -43,7 +47,7 @@ class Scheduler:
 
     def __init__(
         self, *, store: Store, registry: AdapterRegistry, trainer: Trainer, plugins: PluginHost,
-        clock: Clock, config: TrainingConfig, pool: runs.Pool,
+        clock: Clock, config: TrainingConfig, pool: claimable.Pool,
     ) -> None:  # fmt: skip
         self._store = store
         self._registry = registry
@@ -52,6 +56,9 @@ class Scheduler:
         self._clock = clock
         self._config = config
         self._pool = pool
+        self._retrain = adapters.retrain_switch(pool.model)
+        self._runner = trainer
+        """Whose run is or was the last: this model's trainer, or that of one to switch to."""
         self._wake = asyncio.Event()
         self._run: asyncio.Task[Verdict] | None = None
         self._last_talk = float("-inf")
@@ -72,6 +79,11 @@ class Scheduler:
     def training(self) -> bool:
         """Whether a run is under way."""
         return self._run is not None and not self._run.done()
+
+    @property
+    def progress(self) -> Mapping[str, Any] | None:
+        """What the child of the run under way said last; None while nothing trains."""
+        return self._runner.progress
 
     async def loop(self) -> None:
         """Start runs as they fall due, until cancelled; a run under way is stopped then."""
@@ -96,7 +108,7 @@ class Scheduler:
         readiness = await self.readiness()
         if not readiness.due or (readiness.urgent and self._barren):
             self._due_since, self._barren = None, False
-            await self._withdraw_tainted()
+            await self.withdraw_tainted()
             return _CHECK_SECONDS
         now = self._clock.monotonic()
         self._due_since = now if self._due_since is None else self._due_since
@@ -109,9 +121,9 @@ class Scheduler:
             await self.start(readiness.why, at_least=readiness.enough)
         return _CHECK_SECONDS
 
-    async def standing(self) -> runs.Standing:
+    async def standing(self) -> claimable.Standing:
         """What a run could claim now."""
-        return await self._store.read(lambda db: runs.standing(db, self._pool))
+        return await self._store.read(lambda db: claimable.standing(db, self._pool))
 
     async def readiness(self) -> Readiness:
         """Whether an automatic run is due now."""
@@ -125,7 +137,7 @@ class Scheduler:
                 urgent=bool(retrain),
             )  # fmt: skip
 
-        retrain = await self._store.read(lambda db: access.switch(db, "retrain"))
+        retrain = await self._store.read(lambda db: access.switch(db, self._retrain))
         enough = max(1, needed // 2) if retrain else needed
 
         if await self._store.read(lambda db: access.switch(db, "paused")):
@@ -142,28 +154,26 @@ class Scheduler:
             return answer(False, objection)
         return answer(True, retrain or f"{available} ratings")
 
-    async def _withdraw_tainted(self) -> None:
+    async def withdraw_tainted(self) -> None:
         """A tainted adapter answers only until its replacement is trained, or cannot be."""
         active = await self._registry.active()
         if await self._registry.clean_ancestor(active) == active:
             return
         clean = await self._registry.usable_ancestor(active)
         if await self._registry.activate(clean, expected=active):
-            await self._store.write(lambda db: access.set_switch(db, "retrain", ""))
+            await self._store.write(lambda db: access.set_switch(db, self._retrain, ""))
             logger.warning("v%d was withdrawn, v%d answers: a rating was taken back", active, clean)
 
     async def _held_back(self) -> str:
         """After a verdict that was no success, the same ratings are not tried over and over."""
-        last = await self._store.read(lambda db: runs.last_runs(db, self._pool.scope, _TRIES))
+        last = await self._store.read(lambda db: self._last_runs(db, _TRIES))
         if not last or last[0].state not in ("failed", "refused"):
             return ""
         if last[0].state == "failed" and any(run.state != "failed" for run in last[1:]):
             return ""
         if last[0].state == "failed" and len(last) < _TRIES:
             return ""
-        fresh = await self._store.read(
-            lambda db: runs.labels_since(db, self._pool.scope, last[0].id)
-        )
+        fresh = await self._store.read(lambda db: runs.labels_since(db, self._pool, last[0].id))
         wanted = max(1, self._config.min_ratings // 5)
         if fresh >= wanted:
             return ""
@@ -182,17 +192,27 @@ class Scheduler:
         hours, _, minutes = self._config.schedule.partition(":")
         local = datetime.fromtimestamp(self._clock.now())  # noqa: DTZ006  the owner's own clock
         at = local.replace(hour=int(hours), minute=int(minutes), second=0, microsecond=0)
-        last = await self._store.read(lambda db: runs.last_runs(db, self._pool.scope))
+        last = await self._store.read(lambda db: self._last_runs(db))
         if local < at or (last and last[0].started_at >= at.timestamp()):
             return f"training starts at {self._config.schedule}"
         return ""
 
-    async def start(self, why: str, *, at_least: int = 1) -> asyncio.Task[Verdict]:
-        """Start a run now. Raises UsageError when one is under way."""
+    async def _last_runs(self, db: aiosqlite.Connection, limit: int = 1) -> list[runs.Run]:
+        return await runs.last_runs(db, self._pool.scope, limit, model=self._pool.model)
+
+    async def start(
+        self, why: str, *, at_least: int = 1, replay_on: Trainer | None = None
+    ) -> asyncio.Task[Verdict]:
+        """Start a run now; with `replay_on` one that replays all ratings on another base model.
+
+        Raises UsageError when one is under way.
+        """
         if self.training:
             raise UsageError("a training is already under way")
+        self._runner = replay_on or self._trainer
         self._run = asyncio.create_task(
-            self._trainer.run(why, at_least=at_least), name="training run"
+            self._runner.run(why, at_least=at_least, replay=replay_on is not None),
+            name="training run",
         )
         self._run.add_done_callback(self._ended)
         return self._run

@@ -26,7 +26,8 @@ from goodbot.errors import AdapterError, GoodbotError, ServerError, TrainingErro
 from goodbot.plugins import PluginHost
 from goodbot.ratings import RewardPolicy
 from goodbot.server import BASE
-from goodbot.store import Store, access, adapters, runs, turns
+from goodbot.store import Store, access, adapters, claimable, runs, turns
+from goodbot.turns import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class Trainer:
     def __init__(
         self, *, store: Store, registry: AdapterRegistry, plugins: PluginHost, clock: Clock,
         backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
-        settings: Mapping[str, Any], model: Path, seed: int, pool: runs.Pool, staging: Path,
+        settings: Mapping[str, Any], model: Path, seed: int, pool: claimable.Pool, staging: Path,
     ) -> None:  # fmt: skip
         self._store = store
         self._registry = registry
@@ -67,15 +68,16 @@ class Trainer:
         self._unwritten: Verdict | None = None
         self.progress: Mapping[str, Any] | None = None
 
-    async def run(self, why: str, *, at_least: int = 1) -> Verdict:
+    async def run(self, why: str, *, at_least: int = 1, replay: bool = False) -> Verdict:
         """Claim all that is available, `at_least` so many answers, train on it and decide.
 
-        Raises TrainingError or StoreError when there was nothing to claim; after that nothing
-        but cancellation, which ends the run and releases its ratings.
+        With `replay` what other base models were rated for is available too. Raises TrainingError
+        or StoreError when there was nothing to claim; after that nothing but cancellation, which
+        ends the run and releases its ratings.
         """
         active = await self._registry.active()
         parent = await self._registry.usable_ancestor(active)
-        run, items = await self._claimed(parent, why, at_least)
+        run, items = await self._claimed(parent, why, at_least, replay)
         output = self._staging / f"run-{run}"
         self.progress = {"phase": "load", "step": 0, "steps": 0}
         self._gate = {}
@@ -89,7 +91,7 @@ class Trainer:
             await self._finish(_stopped(run))
             raise
         except Exception as error:
-            logger.exception("run %d", run)
+            logger.exception("run %d", run, extra={"run": run})
             verdict = Verdict(run=run, state="failed", reason=f"{type(error).__name__}: {error}")
         finally:
             self.progress = None
@@ -98,10 +100,10 @@ class Trainer:
         return verdict
 
     async def _claimed(
-        self, parent: int, why: str, at_least: int
+        self, parent: int, why: str, at_least: int, replay: bool
     ) -> tuple[int, tuple[runs.Item, ...]]:
         """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
-        claiming = asyncio.create_task(self._claim(parent, why, at_least), name="claim")
+        claiming = asyncio.create_task(self._claim(parent, why, at_least, replay), name="claim")
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -111,18 +113,19 @@ class Trainer:
             raise
 
     async def _claim(
-        self, parent: int, why: str, at_least: int
+        self, parent: int, why: str, at_least: int, replay: bool = False
     ) -> tuple[int, tuple[runs.Item, ...]]:
         """Take the ratings and open the run in one transaction."""
 
         async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.Item, ...]]:
             if self._unwritten is not None:
                 await self._write(db, self._unwritten)
-            available = await runs.candidates(db, self._pool)
+            available = await claimable.candidates(db, self._pool, replay=replay)
             items = claims.claim(
                 available,
                 self._policy,
                 held_out_share=self._config.held_out / self._config.min_ratings,
+                rater_share=self._config.rater_share,
             )
             if not any(item.split == "train" for item in items):
                 raise TrainingError(
@@ -130,12 +133,12 @@ class Trainer:
                 )
             if len(items) < at_least:
                 raise TrainingError(
-                    f"{len(items)} of {len(available)} rated answers can train, the rest are ties: "
+                    f"{len(items)} of {len(available)} rated answers can train, the others are ties: "
                     f"{at_least} are needed",
                     kind="data",
                 )
             run = await runs.start(
-                db, scope=self._pool.scope, parent=parent, why=why, backend=self._backend.name,
+                db, pool=self._pool, parent=parent, why=why, backend=self._backend.name,
                 settings={**self._settings, "reward": self._policy.name, "seed": self._seed},
                 items=items, now=self._clock.now(),
             )  # fmt: skip
@@ -160,21 +163,14 @@ class Trainer:
                 raise TrainingError(
                     "an answer was deleted before it could be trained on", kind="data"
                 )
-            version = turn.version
-            if version != BASE and str(version) not in behaviour:
+            version = turn.version if turn.model == self._pool.model else None
+            if version and str(version) not in behaviour:
                 try:
                     behaviour[str(version)] = str(await self._registry.path(version))
                 except AdapterError:
                     logger.warning("v%d is gone; its answers count as the base model's", version)
-            rows.append(
-                {
-                    "id": turn.id, "messages": list(turn.messages), "response": turn.response,
-                    "prompt_tokens": turn.prompt_tokens, "tokens": turn.tokens,
-                    "logprobs": turn.logprobs, "temperature": turn.temperature,
-                    "version": version if str(version) in behaviour else BASE,
-                    "reward": item.reward, "weight": item.weight, "split": item.split,
-                }
-            )  # fmt: skip
+                    version = BASE
+            rows.append(_row(turn, item, version))
         return {
             "protocol": 1, "run": run, "model": str(self._model),
             "parent": str(await self._registry.path(parent)) if parent != BASE else None,
@@ -202,14 +198,10 @@ class Trainer:
             output,
             self._registry.root,
             Manifest(
-                version=version,
-                parent=parent,
-                run=run,
-                model=self._pool.model,
-                files={},
+                version=version, parent=parent, run=run, model=self._pool.model, files={},
                 metrics=metrics,
             ),
-        )
+        )  # fmt: skip
         row = adapters.AdapterRow(
             version=version, parent=parent, run=run, directory=directory.name,
             sha256=manifest.files["adapter_model.safetensors"], model=self._pool.model, tainted="",
@@ -249,7 +241,7 @@ class Trainer:
         async def guard(db: aiosqlite.Connection) -> bool:
             if await runs.objection(db, run):
                 return False
-            await access.set_switch(db, "retrain", "")
+            await access.set_switch(db, adapters.retrain_switch(self._pool.model), "")
             return await runs.finish(db, run, "activated", reason, self._gate, self._clock.now())
 
         try:
@@ -264,12 +256,13 @@ class Trainer:
 
     async def _finish(self, verdict: Verdict) -> None:
         """Write the verdict, unless the run has one already, and tell the plugins."""
+        ids = {"run": verdict.run}
         try:
             await self._store.write(lambda db: self._write(db, verdict))
         except Exception:
-            logger.exception("the verdict of run %d was not stored", verdict.run)
+            logger.exception("the verdict of run %d was not stored", verdict.run, extra=ids)
             self._unwritten = verdict  # the next claim does it: no run can start beside this one
-        logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason)
+        logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason, extra=ids)
         await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
 
     async def _write(self, db: aiosqlite.Connection, verdict: Verdict) -> None:
@@ -283,6 +276,22 @@ class Trainer:
         else:
             self.progress = event
             await self._plugins.on_training_progress(run, event)
+
+
+def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
+    """One item of the job. `version` None: another base model wrote the answer."""
+    # Its tokens are of another vocabulary, and no log-prob of its author says anything about this
+    # model. So its words are read as if this base had written them: the importance ratio of each
+    # token starts at 1 and the KL term holds it there, which is all that "off-policy" can mean here.
+    own = version is not None
+    return {
+        "id": turn.id, "messages": list(turn.messages), "response": turn.response,
+        "prompt_tokens": turn.prompt_tokens if own else (),
+        "tokens": turn.tokens if own else (),
+        "logprobs": turn.logprobs if own else (),
+        "temperature": turn.temperature, "version": version,
+        "reward": item.reward, "weight": item.weight, "split": item.split,
+    }  # fmt: skip
 
 
 def _stopped(run: int) -> Verdict:

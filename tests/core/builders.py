@@ -146,7 +146,8 @@ class Bot(Pilot):
         """Wait until nothing trains and no tainted version waits for its replacement."""
 
         async def at_rest() -> bool:
-            waiting = await rows(self.store, "SELECT 1 FROM switches WHERE name = 'retrain'")
+            name = adapters.retrain_switch(self.app.model.name)
+            waiting = await rows(self.store, "SELECT 1 FROM switches WHERE name = ?", (name,))
             return not waiting and not self.app.scheduler.training
 
         await until(at_rest)
@@ -163,13 +164,13 @@ def plugins(*extra: object) -> PluginHost:
     return host
 
 
-def config(home: Path, fake: Fake, **training: Any) -> Config:
+def config(home: Path, fake: Fake, history: int = 0, **training: Any) -> Config:
     """8 ratings a run, 2 of them held out, on command."""
     given = {"schedule": "manual", "min_ratings": 8, "held_out": 2, "idle_seconds": 0.0}
     return Config(
         home=home,
         model=ModelConfig(path=str(fake.path)),
-        serving=ServingConfig(history=0),
+        serving=ServingConfig(history=history),
         training=TrainingConfig(**{**given, **training}),
     )
 
@@ -216,15 +217,19 @@ async def check(bot: Bot) -> None:
     for row in versions.values():  # I3: what is not tainted has learnt nothing that was taken back
         if not row.tainted:
             for id_, claimed in await _claimed(bot.store, row.version, versions):
-                now = await bot.store.read(lambda db, i=id_: ledger.labels(db, i))
-                assert claimed.items() <= now.items(), f"v{row.version} has learnt {id_}"
+                lost = await bot.store.read(
+                    lambda db, i=id_, before=claimed: ledger.lost(db, i, before)
+                )
+                assert not lost, f"v{row.version} has learnt {id_}"
     active = await registry.active()
     if active:  # I4
         row = versions[active]
         verify(registry.root, row.directory, row.sha256)
         assert not row.tainted
     on_disk = {entry.name for entry in registry.root.iterdir()}
-    assert on_disk == {row.directory for row in versions.values()}  # I12
+    erased = await rows(bot.store, "SELECT directory FROM adapters WHERE erased_at IS NOT NULL")
+    kept = {row.directory for row in versions.values()} - {name for (name,) in erased}
+    assert on_disk == kept  # I12
     assert await bot.app.server.served() == await registry.wanted()  # I5
 
 
@@ -252,7 +257,7 @@ async def check_store(store: Store) -> None:
     used = await rows(
         store,
         "SELECT i.turn FROM run_items i JOIN runs r ON r.id = i.run WHERE i.split = 'train'"
-        " AND r.state IN ('activated', 'refused') GROUP BY i.turn HAVING count(*) > 1",
+        " AND r.state IN ('activated', 'refused') GROUP BY i.turn, r.model HAVING count(*) > 1",
     )
     assert used == []
     before = await rows(store, "SELECT * FROM labels ORDER BY turn, rater")

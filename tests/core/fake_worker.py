@@ -53,6 +53,8 @@ def train() -> int:
         go.unlink()
     elif mode == "hang":
         signal.pause()
+    elif mode == "stopped":
+        os.kill(os.getpid(), signal.SIGSTOP)
     elif mode == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(3600)
@@ -104,6 +106,12 @@ def serve() -> int:
     if reason := behaviour(model).get("no start"):
         emit(event="failed", reason=reason)
         return 0
+    if (starts := behaviour(model).get("starts")) is not None:  # so often it comes up
+        with (Path(model) / "started").open("a+") as started:
+            started.write(".")
+            if started.tell() > starts:
+                emit(event="failed", reason="There was not enough memory.")
+                return 0
     emit(event="ready")
     loaded: dict[int, str] = {}
     active = 0
@@ -156,7 +164,12 @@ def generate(
         emit(id=id_, event="error", kind="adapter", reason=f"v{version} is not loaded")
         return
     text = f"v{version} says: {request['messages'][-1]['content']}"
-    emit(id=id_, event="text", text=text)
+    if modes.get("generate") == "slow":
+        for word in text.split(" "):
+            emit(id=id_, event="text", text=word)
+            time.sleep(0.05)
+    else:
+        emit(id=id_, event="text", text=text)
     emit(
         id=id_, event="done", text=text, version=version, finish="stop",
         prompt_tokens=[1, 2], tokens=[3, 4], logprobs=[-0.5, -0.25],

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.claims import claim
+from goodbot.claims import claim, share_weights
 from goodbot.ratings import RewardPolicy
-from goodbot.store import runs
-from goodbot.store.runs import Candidate, Item
+from goodbot.store import claimable
+from goodbot.store.claimable import Candidate
+from goodbot.store.runs import Item
 from goodbot_training.rewards import binary
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +88,69 @@ def test_a_policys_odd_reward_is_kept_in_bounds() -> None:
     assert [item.reward for item in items] == [1.0, -1.0]
 
 
+# -- the most that one rater weighs
+
+crowds = st.lists(st.frozensets(st.sampled_from("abcdefg"), min_size=1), max_size=40)
+
+
+def weighed(raters: list[frozenset[str]], weights: list[float]) -> dict[str, float]:
+    """What each rater has of the round: of each turn the part that is theirs, cut down or not."""
+    own: dict[str, list[float]] = {}
+    for crowd in raters:
+        for rater in crowd:
+            own.setdefault(rater, []).append(1 / len(crowd))
+    alone = {r: w for c, w in zip(raters, weights, strict=True) if len(c) == 1 for r in c}
+    return {r: sum(parts) * alone.get(r, 1.0) for r, parts in own.items()}
+
+
+@given(crowds, st.floats(0.05, 1.0))
+def test_from_the_third_rater_on_none_has_more_than_the_share(
+    turns: list[frozenset[str]], share: float
+) -> None:
+    # Each rater has rated one answer alone as well: its weight shows how much theirs counts.
+    raters = turns + [frozenset(rater) for rater in {r for turn in turns for r in turn}]
+    weights = share_weights(raters, share)
+    assert all(0 < weight <= 1 for weight in weights)
+    crowd = {rater for turn in raters for rater in turn}
+    if len(crowd) < 3:
+        assert set(weights) <= {1.0}
+        return
+    cap = max(share, 1 / len(crowd)) * sum(weights)
+    owned = weighed(raters, weights)
+    assert sum(owned.values()) == pytest.approx(sum(weights))
+    assert max(owned.values()) <= cap * (1 + 1e-9)
+    untouched = [rater for rater, weight in owned.items() if weight < cap * (1 - 1e-9)]
+    alone = {r: w for t, w in zip(raters, weights, strict=True) if len(t) == 1 for r in t}
+    assert all(alone[rater] == 1 for rater in untouched), "only who is above it is cut down"
+
+
+@given(crowds, st.floats(0.05, 1.0), st.randoms())
+def test_the_weights_do_not_depend_on_the_order(
+    turns: list[frozenset[str]], share: float, random: Any
+) -> None:
+    weights = share_weights(turns, share)
+    order = list(range(len(turns)))
+    random.shuffle(order)
+    assert share_weights([turns[i] for i in order], share) == [weights[i] for i in order]
+
+
+def test_thirty_of_one_and_ten_of_four_others() -> None:
+    weights = share_weights(
+        [["a"]] * 30 + [["b"]] * 4 + [["c"]] * 3 + [["d"]] * 3 + [["e"]] * 2, 0.25
+    )
+    assert sum(weights[:30]) == pytest.approx(4), "a quarter of 16"
+    assert weights[30:] == [1.0] * 12
+
+
+def test_a_run_weighs_what_it_trains_on_and_not_what_the_gate_keeps() -> None:
+    labels = [{"a": 1.0}, {"a": -1.0}] * 18 + [{"b": 1.0}, {"b": -1.0}, {"c": 1.0}, {"c": -1.0}]
+    items = claim(candidates(labels), POLICY, held_out_share=0.2, rater_share=0.25)
+    assert {item.weight for item in split(items, "held_out")} == {1.0}
+    train = split(items, "train")
+    heavy = sum(item.weight for item in train if "a" in item.labels)
+    assert heavy <= sum(item.weight for item in train) / 3 + 1e-9
+
+
 async def test_what_was_held_out_trains_next_and_is_not_held_out_again(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
@@ -110,5 +174,5 @@ async def test_a_refused_run_has_used_its_ratings_and_a_failed_one_has_not(tmp_p
         bot.fake.set(train="refuse")
         assert (await bot.train()).state == "refused"
         assert (await bot.status())["ratings"] == 2
-        found = await bot.store.read(lambda db: runs.candidates(db, bot.app.trainer._pool))
+        found = await bot.store.read(lambda db: claimable.candidates(db, bot.app.trainer._pool))
         assert [candidate.held_out_before for candidate in found] == [True, True]

@@ -133,6 +133,39 @@ async def test_only_one_trains(tmp_path: Path) -> None:
         assert await rows(bot.store, "SELECT count(*) FROM runs") == [(1,)]
 
 
+async def test_who_waits_in_a_chat_holds_nobody_up(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train="slow")
+        waits = asyncio.create_task(bot.command("train", "wait"))
+        await until(lambda: (bot.app.trainer.progress or {}).get("steps") == 2)
+        assert "learning: load" in await asyncio.wait_for(bot.command("status"), 5)
+        assert not waits.done()
+        bot.fake.go()
+        assert "v1 answers now" in await asyncio.wait_for(waits, 5)
+        await bot.rated(8)
+        waits = asyncio.create_task(bot.command("train", "wait"))
+        await until(lambda: (bot.app.trainer.progress or {}).get("steps") == 2)
+        await bot.command("pause")
+        assert "was stopped" in await asyncio.wait_for(waits, 5)
+        assert "paused" in await asyncio.wait_for(bot.command("status"), 5)
+
+
+async def test_pause_off_and_resume_say_for_programs_what_holds_now(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+
+        async def data(command: str) -> Any:
+            return (await bot.app.commands.execute(bot.chat.typed(command))).data
+
+        on = {"off": False, "paused": False, "training": True, "version": 1}
+        assert await data("pause") == {**on, "paused": True, "training": False}
+        off = {"off": True, "paused": True, "training": False, "version": 0}
+        assert await data("off") == off
+        assert await data("resume") == on
+
+
 @pytest.mark.parametrize("mode", ["hang", "slow", "stubborn"])
 @pytest.mark.parametrize("command", ["pause", "off"])
 async def test_it_stops_on_command_and_leaves_no_process(
@@ -244,7 +277,8 @@ async def test_with_nothing_but_ties_nothing_is_claimed(tmp_path: Path) -> None:
         for answer in await bot.rated(4):
             number = bot.answers.index(answer)
             await bot.react(answer, "👎" if number % 2 == 0 else "👍", user="rater")
-        assert "nothing to train on" in await bot.command("train", "wait")
+        assert (await bot.status())["ratings"] == 0
+        assert "0 ratings are not enough" in await bot.command("train", "wait")
         assert await rows(bot.store, "SELECT * FROM runs") == []
 
 
@@ -296,6 +330,18 @@ async def test_errors_have_a_kind(tmp_path: Path, mode: str, kind: str) -> None:
     with pytest.raises(TrainingError) as error:
         await alone(tmp_path, mode)
     assert error.value.kind == kind
+
+
+async def test_a_child_that_says_nothing_any_more_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped as it is, it does not even hear SIGTERM."""
+    monkeypatch.setattr(jobs, "_SILENT_SECONDS", 0.6)
+    monkeypatch.setattr(jobs, "_TERMINATE_SECONDS", 0.2)
+    with pytest.raises(TrainingError, match=r"said nothing for 0\.01 minutes") as error:
+        await alone(tmp_path, "stopped")
+    assert error.value.kind == "silent"
+    assert children() == 0
 
 
 async def test_a_child_that_cannot_even_start(tmp_path: Path) -> None:

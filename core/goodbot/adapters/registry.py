@@ -86,7 +86,7 @@ class AdapterRegistry:
                 await self.path(version)
                 break
             except AdapterError as error:
-                logger.error("v%d cannot be used: %s", version, error)
+                logger.error("v%d cannot be used: %s", version, error, extra={"version": version})
                 version = await self._parent(version)
         return version
 
@@ -131,9 +131,11 @@ class AdapterRegistry:
 
     async def prepare(self, version: int) -> None:
         """Load a version beside what is served and see that it answers. Raises like `activate`."""
-        if version == BASE:
-            return
-        await self._server.load(version, await self.path(version))
+        if version != BASE:
+            await self._server.load(version, await self.path(version))
+            await self._probe(version)
+
+    async def _probe(self, version: int) -> None:
         request = GenerateRequest(
             messages=_PROBE, max_tokens=4, temperature=1.0, seed=0, version=version
         )
@@ -192,7 +194,7 @@ class AdapterRegistry:
                     await self.prepare(target)
                 break
             except AdapterError as error:
-                logger.error("v%d cannot be used: %s", target, error)
+                logger.error("v%d cannot be used: %s", target, error, extra={"version": target})
                 wrong = str(error)
                 target = await self.clean_ancestor(await self._parent(target))
         if target != active:

@@ -13,11 +13,19 @@ from goodbot.cli.client import Progress
 from goodbot.commands import TABLE, find
 from goodbot.control import execute as execute_locally
 
+_NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets it up"
+
 
 def execute(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
     """The same answer as the daemon's. Raises GoodbotError."""
-    answer = asyncio.run(_execute(arguments, args, progress))
-    return _at_rest(answer) if arguments.command == "status" else answer
+    if arguments.command != "status":
+        return asyncio.run(_execute(arguments, args, progress))
+    settings = config.load(arguments.home, arguments.config)
+    if not settings.model.path and not (settings.home / "goodbot.db").exists():
+        data = {"model": None, "server": "stopped", "pid": None, "home": str(settings.home)}
+        return {"ok": True, "text": _NO_MODEL, "data": data}
+    answer = _at_rest(asyncio.run(_execute(arguments, args, progress)))
+    return answer if settings.model.path else _without_model(answer)
 
 
 async def _execute(
@@ -26,12 +34,19 @@ async def _execute(
     settings = config.load(arguments.home, arguments.config)
     command = find(TABLE, arguments.command)
     assert command is not None  # noqa: S101  the parser knows only these
+    return await run(settings, arguments.command, args, progress, server=command.needs_server)
+
+
+async def run(
+    settings: config.Config, command: str, args: list[str], progress: Progress, *, server: bool
+) -> dict[str, Any]:
+    """One command on a goodbot that answers nobody; with `server` the model is up."""
     async with App.open(settings, open_plugins(settings), demo_model=True, serve=False) as app:
-        if command.needs_server:
+        if server:
             await app.start_server()
         watcher = asyncio.create_task(_watch(app, progress))
         try:
-            result = await execute_locally(app, arguments.command, args)
+            result = await execute_locally(app, command, args)
         finally:
             watcher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -42,8 +57,15 @@ async def _execute(
 async def _watch(app: App, progress: Progress) -> None:
     while True:
         await app.clock.sleep(0.2)
-        if app.trainer.progress is not None:
-            progress(app.trainer.progress)
+        if app.scheduler.progress is not None:
+            progress(app.scheduler.progress)
+
+
+def _without_model(answer: dict[str, Any]) -> dict[str, Any]:
+    """The demonstration model stood in for the one that nobody has chosen yet; it answers nobody."""
+    _, _, *rest = answer["text"].splitlines()
+    data = {**answer["data"], "model": None, "version": None}
+    return {**answer, "text": "\n".join([_NO_MODEL, *rest]), "data": data}
 
 
 def _at_rest(answer: dict[str, Any]) -> dict[str, Any]:
@@ -54,5 +76,5 @@ def _at_rest(answer: dict[str, Any]) -> dict[str, Any]:
         first.removesuffix(" answers") + " would answer",
         *(line for line in rest if not line.startswith("the model is not running")),
     ]
-    data = {**answer["data"], "server": "stopped", "pid": None, "uptime": None}
+    data = {**answer["data"], "server": "stopped", "pid": None, "uptime": None, "started_at": None}
     return {**answer, "text": "\n".join(lines), "data": data}

@@ -5,15 +5,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
 
 from goodbot import config, log
 from goodbot.app import App, open_plugins
+from goodbot.config.file import ConfigFile
 from goodbot.control import ControlSocket
-from goodbot.dispatcher import progress
+from goodbot.errors import GoodbotError, UsageError
+from goodbot.lock import HomeLock, prepare_home
+from goodbot.models.directory import DEMO
+from goodbot.news import progress
 from goodbot.secrets import SecretStore
+from goodbot.service.supervision import Supervision
+
+logger = logging.getLogger(__name__)
+
+_LAST_WORDS_SECONDS = 2.0
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -24,26 +34,101 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+class _NeverUpError(Exception):
+    """The App could not start at all."""
+
+    def __init__(self, why: GoodbotError) -> None:
+        self.why = why
+
+
 async def _run(arguments: argparse.Namespace) -> None:
     settings = config.load(arguments.home, arguments.config)
+    if arguments.demo_model and settings.model.path not in ("", DEMO):
+        raise UsageError(
+            f"the config names a model ({settings.model.path}): leave --demo-model away, "
+            "or play with it in a directory of its own (--home)"
+        )
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    supervision = Supervision(settings.http)
+    lock = HomeLock(settings.home)  # held from life to life: no other process gets in between
+    before: config.Config | None = None
+    try:
+        prepare_home(settings.home)
+        lock.acquire()  # before the port: who is second is told whose directory it is
+        await supervision.start()
+        while True:
+            demo = arguments.demo_model and not settings.model.path
+            try:
+                again = await _live(settings, demo, lock, stop, supervision)
+            except _NeverUpError as never:
+                if before is None:
+                    raise never.why from None
+                logger.error("back to the model before; this one does not run: %s", never.why)
+                settings = _set_model(settings, before.model.path)
+                before = None
+                continue
+            if not again:
+                return
+            before, settings = settings, config.load(arguments.home, arguments.config)
+    finally:
+        await supervision.stop()
+        lock.release()
+
+
+async def _live(
+    settings: config.Config, demo: bool, lock: HomeLock, stop: asyncio.Event,
+    supervision: Supervision,
+) -> bool:  # fmt: skip
+    """Be one App until it is to stop; True when another is to take over with the config as it is then."""
     plugins = open_plugins(settings)
     names = [name for spec in plugins.connectors().values() for name in spec.secrets]
     environ = SecretStore(settings.home).environment(names)
-    log.to_stderr(secrets=[environ.get(name, "") for name in names])
-    app = App(settings, plugins, demo_model=arguments.demo_model)
+    log.to_stderr(
+        settings.log.level, settings.log.format, [environ.get(name, "") for name in names]
+    )
+    try:
+        app = App(settings, plugins, demo_model=demo, lock=lock)
+    except GoodbotError as error:
+        raise _NeverUpError(error) from error
     control = ControlSocket(app)
     try:
-        await _unless(stop, app)
+        try:
+            await _unless(stop, app)
+        except GoodbotError as error:
+            raise _NeverUpError(error) from error
         if not stop.is_set():
             await control.start()
-            await _greet(app)
-            await stop.wait()
+            supervision.up(app, await _greet(app))
+            await _either(stop, app.restart)
     finally:
-        await control.stop()
+        if app.restart.is_set() and not stop.is_set():
+            supervision.restarting()
+        else:
+            supervision.stopping()
+        # Whoever asked for the switch is still told what came of it.
+        await control.stop(grace=_LAST_WORDS_SECONDS if app.restart.is_set() else 0.0)
         await app.stop()
+    return app.restart.is_set() and not stop.is_set()
+
+
+async def _either(*events: asyncio.Event) -> None:
+    """Until one of them is set."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+
+
+def _set_model(settings: config.Config, path: str) -> config.Config:
+    """The config with the model that it had before, in the file too."""
+    file = ConfigFile(settings.home, settings.path)
+    if path:
+        file.set("model.path", path)
+    else:
+        file.remove("model.path")
+    return file.save()
 
 
 async def _unless(stop: asyncio.Event, app: App) -> None:
@@ -60,16 +145,21 @@ async def _unless(stop: asyncio.Event, app: App) -> None:
         await starting
 
 
-async def _greet(app: App) -> None:
+async def _greet(app: App) -> str:
+    """Say who answers where; a log of JSON lines gets it as lines of its own. Returns it."""
     active = await app.registry.active()
     standing = await app.scheduler.standing()
     names = sorted(set(app.connectors.running) - set(app.connectors.errors))
-    print(
+    greeting = (
         f"{app.model.name} answers on {', '.join(names)} ({app.backend.name}, "
         f"{f'v{active}' if active else 'base model'}); "
-        f"{progress(standing.available, app.config.training.min_ratings)} Ctrl-C stops.",
-        file=sys.stderr,
-        flush=True,
+        f"{progress(standing.available, app.config.training.min_ratings)}"
     )
-    for name, error in app.connectors.errors.items():
-        print(f"{name} is not running: {error}", file=sys.stderr, flush=True)
+    lines = [f"{greeting} Ctrl-C stops."]
+    lines += [f"{name} is not running: {error}" for name, error in app.connectors.errors.items()]
+    for line in lines:
+        if app.config.log.format == "json":
+            logger.info("%s", line)
+        else:
+            print(line, file=sys.stderr, flush=True)
+    return greeting

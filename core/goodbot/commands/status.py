@@ -6,6 +6,7 @@ import os
 from dataclasses import asdict
 from typing import Any
 
+from goodbot import pairing
 from goodbot.authorization import Grant
 from goodbot.commands.base import Call, Command, Result
 from goodbot.events import ChannelKind
@@ -23,7 +24,7 @@ async def status(call: Call) -> Result:
     standing = await s.scheduler.standing()
     off = bool(await s.store.read(lambda db: access.switch(db, "off")))
     paused = bool(await s.store.read(lambda db: access.switch(db, "paused")))
-    progress = dict(s.trainer.progress) if s.trainer.progress else None
+    progress = dict(s.scheduler.progress) if s.scheduler.progress else None
     data: dict[str, Any] = {
         "model": s.model, "backend": s.backend, "version": active, "off": off, "paused": paused,
         "tainted": clean != active, "server": "up" if s.server.healthy() else "down",
@@ -34,7 +35,10 @@ async def status(call: Call) -> Result:
             name: s.connector_errors.get(name, "running")
             for name in sorted({*s.connectors, *s.connector_errors})
         },
+        "store": s.store.trouble or "ok",
+        "pairing_locked": await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         "home": str(s.config.home), "pid": os.getpid(), "uptime": s.clock.now() - s.started_at,
+        "started_at": s.started_at,
     }  # fmt: skip
     return Result(text="\n".join(_lines(data)), data=data)
 
@@ -42,6 +46,8 @@ async def status(call: Call) -> Result:
 def _lines(data: dict[str, Any]) -> list[str]:
     version = f"v{data['version']}" if data["version"] else "the base model"
     lines = [f"{data['model']}, {'off: the base model' if data['off'] else version} answers"]
+    if data["store"] != "ok":
+        lines.append(f"nothing can be stored, so ratings are not taken: {data['store']}")
     if data["server"] == "down":
         lines.append("the model is not running; it is being started again")
     if data["training"]:
@@ -60,7 +66,13 @@ def _lines(data: dict[str, Any]) -> list[str]:
             f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"
         )
     if data["last_run"]:
-        lines.append(f"last run: {data['last_run']['state']}: {data['last_run']['reason']}")
+        last = data["last_run"]
+        place = f" on {last['model']}" if last["model"] != data["model"] else ""
+        lines.append(f"last run{place}: {last['state']}: {last['reason']}")
+    lines.extend(
+        f"{name}: the pairing code was guessed at and is locked; `goodbot pair {name}` makes another"
+        for name in data["pairing_locked"]
+    )
     lines.extend(
         f"{name}: {state}" for name, state in data["connectors"].items() if state != "running"
     )
@@ -98,17 +110,34 @@ async def plugins(call: Call) -> Result:
     return Result(text="\n".join(lines), data={"plugins": [asdict(info) for info in infos]})
 
 
+_GROUPS = {
+    Grant.RATE: "React 👍 or 👎 to an answer of mine, or type:",
+    Grant.TALK: "For everybody:",
+    Grant.ADMINISTER: "For owners:",
+}
+
+
 async def help_(call: Call) -> Result:
+    """What this person may do here, by who may do it; in a shared channel it is short."""
     from goodbot.commands import TABLE
 
     level = call.services.authorization.level(call.user)
-    shown = [command for command in TABLE if command.grant <= level or command.grant <= Grant.TALK]
-    lines = [
-        f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}"
-        for command in shown
-    ]
-    if level >= Grant.RATE and call.event.channel.kind is not ChannelKind.ENCRYPTED:
-        lines.insert(0, "React 👍 or 👎 to an answer of mine, or type:")
+    shared = call.event.channel.kind is ChannelKind.SHARED
+    lines: list[str] = []
+    for grant, heading in _GROUPS.items():
+        if grant > max(level, Grant.TALK):
+            continue
+        if shared and grant is Grant.ADMINISTER:
+            lines.append(
+                "Owners: `/rl enable` and `/rl disable` here; `/rl help` in private lists the rest."
+            )
+            continue
+        lines.append(heading)
+        lines += [
+            f"/rl {command.name} {command.usage}".rstrip() + f" – {command.summary}"
+            for command in TABLE
+            if command.grant is grant
+        ]
     return Result(text="\n".join(lines))
 
 

@@ -1,8 +1,9 @@
 """The embedded server: one sampler child that holds the model; adapters are swapped in place.
 
 The child speaks the `serve` half of `docs/worker-protocol.md` on its stdin and stdout. If it dies,
-the request in flight fails and the next `start` brings it back with the base model; the
-reconciler then loads what should be active.
+or is killed because it was silent for too long while somebody waited, the request in flight fails
+and the next `start` brings it back with the base model; the reconciler then loads what should be
+active.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 _LINE_LIMIT = 64 * 1024 * 1024
 _STOP_SECONDS = 5.0
 _START_SECONDS = 600.0
+_SILENT_SECONDS = 300.0
+"""A child that says nothing to anybody for so long, while somebody waits, hangs. Reading a long
+prompt on a slow machine is silent."""
 
 
 class EmbeddedServer(Server):
@@ -43,6 +47,10 @@ class EmbeddedServer(Server):
         self._ids = itertools.count(1)
         self._loaded: set[int] = set()
         self._active = BASE
+        self._heard = 0.0
+        """When the child said something last, on the event loop's clock."""
+        self._end = ""
+        """Why we killed it, if we did."""
 
     async def start(self) -> None:
         await self.stop()
@@ -52,6 +60,7 @@ class EmbeddedServer(Server):
             limit=_LINE_LIMIT, env=self._environ,
         )  # fmt: skip
         self._answers = {}
+        self._end = ""
         self._forget()
         first: dict[str, Any] = {}
         try:
@@ -81,6 +90,7 @@ class EmbeddedServer(Server):
         return (
             self._process is not None
             and self._process.returncode is None
+            and not self._end
             and self._reader is not None
         )
 
@@ -91,7 +101,7 @@ class EmbeddedServer(Server):
         ) as (id_, answers):  # fmt: skip
             try:
                 while True:
-                    answer = await answers.get()
+                    answer = await self._next(answers)
                     if answer["event"] == "text":
                         yield str(answer["text"])
                         continue
@@ -137,7 +147,7 @@ class EmbeddedServer(Server):
 
     async def _call(self, op: str, **fields: Any) -> dict[str, Any]:
         async with self._request(op, **fields) as (_, answers):
-            answer = await answers.get()
+            answer = await self._next(answers)
         _raise_if_error(answer)
         return answer
 
@@ -156,13 +166,36 @@ class EmbeddedServer(Server):
         finally:
             self._answers.pop(id_, None)
 
+    async def _next(self, answers: asyncio.Queue[dict[str, Any]]) -> dict[str, Any]:
+        """The next answer to a request; it comes, or the child has ended, or it is killed here."""
+        while True:
+            try:
+                async with asyncio.timeout(_SILENT_SECONDS):
+                    return await answers.get()
+            except TimeoutError:  # it may be busy with somebody else's answer, and tell that one
+                silent = asyncio.get_running_loop().time() - self._heard
+                if silent >= _SILENT_SECONDS:
+                    self._kill(f"it said nothing for {silent:.0f} s and was ended")
+
+    def _kill(self, why: str) -> None:
+        """End a child that hangs; `_read` tells all that wait, and the next `start` replaces it."""
+        if self._process is not None and self._process.returncode is None and not self._end:
+            logger.error("the sampler process: %s", why)
+            self._end = why
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
     async def _send(self, line: dict[str, Any]) -> None:
         process = self._process
         if process is None or process.stdin is None:
             raise ServerError("the model is not running")
         try:
             process.stdin.write(json.dumps(line).encode() + b"\n")
-            await process.stdin.drain()
+            async with asyncio.timeout(_SILENT_SECONDS):
+                await process.stdin.drain()
+        except TimeoutError as error:
+            self._kill("it reads nothing any more and was ended")
+            raise ServerError("the sampler process hangs") from error
         except (ConnectionError, RuntimeError) as error:
             raise ServerError("the sampler process has ended") from error
 
@@ -170,6 +203,7 @@ class EmbeddedServer(Server):
         """Hand each answer to whoever asked; at the end, tell all that are still waiting."""
         try:
             while (answer := await _next_line(process)) is not None:
+                self._heard = asyncio.get_running_loop().time()
                 queue = self._answers.get(str(answer.get("id")))
                 if queue is not None:
                     queue.put_nowait(answer)
@@ -180,7 +214,10 @@ class EmbeddedServer(Server):
         code = await _ended(process)  # whoever closes the conversation has nothing to do any more
         for queue in self._answers.values():
             queue.put_nowait(
-                {"event": "error", "reason": f"the sampler process ended (exit code {code})"}
+                {
+                    "event": "error",
+                    "reason": f"the sampler process ended ({self._end or f'exit code {code}'})",
+                }
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,8 +95,7 @@ async def all_of(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
 async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) -> list[int]:
     """A turn's labels have changed: mark every adapter trained on one that is gone or different.
 
-    Their runs are `released`, so that the other ratings can train again, and the switch
-    `retrain` asks the scheduler for it. Returns the versions that are tainted by this.
+    Returns the versions that are tainted by this; see `mark`.
     """
     rows = await fetch(
         db,
@@ -103,17 +103,30 @@ async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) ->
         " WHERE i.turn = ? AND i.split = 'train' AND r.state = 'activated'",
         (turn,),
     )
-    trained = [(row[0], json.loads(row[1])) for row in rows]
-    now = await ledger.labels(db, turn)
-    stale = {run for run, before in trained if ledger.took_back(before, now)}
+    stale = {run for run, labels in rows if await ledger.lost(db, turn, json.loads(labels))}
+    return await mark(db, scope, stale, reason)
+
+
+async def mark(
+    db: aiosqlite.Connection, scope: str, stale: Collection[int], reason: str, *, again: bool = False
+) -> list[int]:
+    """Mark the adapters of these runs, and all that descend from them; returns the newly marked.
+
+    Their runs are `released`, so that the other ratings can train again, and a switch asks the
+    scheduler for it (`retrain_switch`). With `again`, those that are tainted already get this
+    reason as well.
+    """
     if not stale:
         return []
-    marked: list[int] = []
+    lineage: set[int] = set()
+    fresh: list[int] = []
     for adapter in await all_of(db, scope):  # parents come before their children
-        if adapter.tainted:
+        if adapter.tainted and not again:
             continue
-        if adapter.run in stale or adapter.parent in marked:
-            marked.append(adapter.version)
+        if adapter.run in stale or adapter.parent in lineage:
+            lineage.add(adapter.version)
+            if not adapter.tainted:
+                fresh.append(adapter.version)
             await db.execute(
                 "UPDATE adapters SET tainted = ? WHERE version = ?", (reason, adapter.version)
             )
@@ -121,7 +134,13 @@ async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) ->
                 "UPDATE runs SET state = 'released' WHERE id = ? AND state IN ('running', 'activated')",
                 (adapter.run,),
             )
-    rows = await fetch(db, "SELECT version FROM pointers WHERE scope = ?", (scope,))
-    if any(row[0] in marked for row in rows):
-        await access.set_switch(db, "retrain", reason)
-    return marked
+    rows = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
+    for model, version in rows:
+        if version in fresh:
+            await access.set_switch(db, retrain_switch(model), reason)
+    return fresh
+
+
+def retrain_switch(model: str) -> str:
+    """The switch that asks for a replacement of this base model's active adapter."""
+    return f"retrain {model}"

@@ -1,4 +1,4 @@
-"""Training runs and what they claim.
+"""Training runs and what they have claimed.
 
 A run's id is compared and set in every transaction that ends it: a trainer that comes back late
 finds its run no longer `running` and changes nothing.
@@ -13,33 +13,9 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import codec, ledger, turns
+from goodbot.store import codec, ledger
+from goodbot.store.claimable import Pool
 from goodbot.store.query import fetch, first
-from goodbot.turns import Turn
-
-# Private words train what others talk to only with their speaker's consent; where nobody else
-# talks there is nobody to leak to. `:owners` is a JSON list of people.
-_PERSON = "t.connector || ':' || t.talker"
-_CONSENT = (
-    f"(t.channel_kind = 'shared' OR {_PERSON} IN (SELECT person FROM shares)"  # noqa: S608
-    f" OR ({_PERSON} IN (SELECT value FROM json_each(:owners)) AND NOT EXISTS"
-    " (SELECT 1 FROM talkers WHERE scope = :scope"
-    " AND person NOT IN (SELECT value FROM json_each(:owners)))))"
-)
-# Answers of another base model are no on-policy rollouts of this one.
-_RATED = "t.scope = :scope AND t.model = :model AND t.trainable AND t.rated = 1 AND t.spent IS NULL"
-_AVAILABLE = f"{_RATED} AND {_CONSENT}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Candidate:
-    """A turn that a run may claim: its labels, and whether it has been held out before."""
-
-    turn: Turn
-    labels: Mapping[str, float]
-    held_out_before: bool
-    seq: int
-    """The newest event behind its labels; candidates are ordered by it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,82 +39,16 @@ class Run:
     why: str
     reason: str
     backend: str
+    model: str
     started_at: float
     finished_at: float | None
     metrics: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
-    """Where the next training stands."""
-
-    available: int
-    """Rated turns that no run has used."""
-    waiting_for_consent: int
-    """Rated turns of private chats whose speaker has not shared them."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Pool:
-    """Where ratings may be claimed from: a scope, a base model, and who the owners are."""
-
-    scope: str
-    model: str
-    owners: tuple[str, ...]
-
-    def values(self) -> dict[str, str]:
-        """The parameters of the queries here."""
-        return {"scope": self.scope, "model": self.model, "owners": json.dumps(self.owners)}
-
-
-async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
-    """Count what a run could claim now."""
-    rows = await fetch(
-        db,
-        f"SELECT coalesce(sum({_CONSENT}), 0), count(*) FROM turns t WHERE {_RATED}",  # noqa: S608
-        pool.values(),
-    )
-    available, rated = first(rows) or (0, 0)
-    return Standing(available=available, waiting_for_consent=rated - available)
-
-
-async def available(db: aiosqlite.Connection, pool: Pool, limit: int) -> int:
-    """How many turns a run could claim now, counted up to `limit`: what a receipt tells."""
-    rows = await fetch(
-        db,
-        f"SELECT count(*) FROM (SELECT 1 FROM turns t WHERE {_AVAILABLE} LIMIT :limit)",  # noqa: S608
-        {**pool.values(), "limit": limit},
-    )
-    (count,) = first(rows) or (0,)
-    return count
-
-
-async def candidates(db: aiosqlite.Connection, pool: Pool) -> list[Candidate]:
-    """All that a run may claim now, in the order of their rating events."""
-    rows = await fetch(
-        db,
-        "SELECT t.id, json_group_object(l.rater, l.value), max(l.event_seq),"  # noqa: S608
-        " EXISTS (SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run WHERE i.turn = t.id"
-        " AND i.split = 'held_out' AND r.state IN ('activated', 'refused'))"
-        f" FROM turns t JOIN labels l ON l.turn = t.id WHERE {_AVAILABLE}"
-        " GROUP BY t.id ORDER BY max(l.event_seq)",
-        pool.values(),
-    )
-    found = [tuple(row) for row in rows]
-    result: list[Candidate] = []
-    for turn_id, labels, seq, held in found:
-        turn = await turns.get(db, turn_id)
-        assert turn is not None  # noqa: S101  same transaction
-        result.append(
-            Candidate(turn=turn, labels=json.loads(labels), held_out_before=bool(held), seq=seq)
-        )
-    return result
-
-
 async def start(
     db: aiosqlite.Connection,
     *,
-    scope: str,
+    pool: Pool,
     parent: int,
     why: str,
     backend: str,
@@ -146,12 +56,16 @@ async def start(
     items: Sequence[Item],
     now: float,
 ) -> int:
-    """Claim items for a new run; returns its id. At most one run of a scope is `running`."""
+    """Claim items for a new run; returns its id. At most one run of a scope is `running`.
+
+    Answers of another base model than the pool's are replayed: they are not used up by it.
+    """
     rows = await fetch(
         db,
-        "INSERT INTO runs (scope, state, parent, why, backend, settings, last_event_seq, started_at)"
-        " VALUES (?, 'running', ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) FROM events), ?) RETURNING id",
-        (scope, parent, why, backend, codec.dump_json(settings), now),
+        "INSERT INTO runs (scope, model, state, parent, why, backend, settings, last_event_seq,"
+        " started_at) VALUES (?, ?, 'running', ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) FROM events), ?)"
+        " RETURNING id",
+        (pool.scope, pool.model, parent, why, backend, codec.dump_json(settings), now),
     )
     (run,) = first(rows) or (0,)
     await db.executemany(
@@ -160,6 +74,11 @@ async def start(
             (run, item.turn, item.split, item.reward, codec.dump_json(item.labels), item.weight)
             for item in items
         ],
+    )
+    await db.execute(
+        "UPDATE runs SET replay = 1 WHERE id = ? AND EXISTS (SELECT 1 FROM run_items i"
+        " JOIN turns t ON t.id = i.turn WHERE i.run = runs.id AND t.model <> runs.model)",
+        (run,),
     )
     return run
 
@@ -171,9 +90,7 @@ async def changed_items(db: aiosqlite.Connection, run: int) -> list[str]:
     """
     rows = await fetch(db, "SELECT turn, labels FROM run_items WHERE run = ?", (run,))
     claimed = [(row[0], json.loads(row[1])) for row in rows]
-    return [
-        turn for turn, before in claimed if ledger.took_back(before, await ledger.labels(db, turn))
-    ]
+    return [turn for turn, before in claimed if await ledger.lost(db, turn, before)]
 
 
 async def objection(db: aiosqlite.Connection, run: int) -> str:
@@ -218,30 +135,32 @@ async def finish(
     return ended
 
 
-async def last_runs(db: aiosqlite.Connection, scope: str, limit: int = 1) -> list[Run]:
-    """The newest runs, newest first."""
+async def last_runs(
+    db: aiosqlite.Connection, scope: str, limit: int = 1, *, model: str = ""
+) -> list[Run]:
+    """The newest runs, newest first; with `model` those on that base model."""
     rows = await fetch(
         db,
-        "SELECT id, state, parent, why, reason, backend, started_at, finished_at, metrics FROM runs"
-        " WHERE scope = ? ORDER BY id DESC LIMIT ?",
-        (scope, limit),
+        "SELECT id, state, parent, why, reason, backend, model, started_at, finished_at, metrics"
+        " FROM runs WHERE scope = ? AND ? IN ('', model) ORDER BY id DESC LIMIT ?",
+        (scope, model, limit),
     )
     return [
         Run(
-            id=r[0], state=r[1], parent=r[2], why=r[3], reason=r[4], backend=r[5],
-            started_at=r[6], finished_at=r[7], metrics=json.loads(r[8]),
+            id=r[0], state=r[1], parent=r[2], why=r[3], reason=r[4], backend=r[5], model=r[6],
+            started_at=r[7], finished_at=r[8], metrics=json.loads(r[9]),
         )
         for r in rows
     ]  # fmt: skip
 
 
-async def labels_since(db: aiosqlite.Connection, scope: str, run: int) -> int:
-    """Ratings that came after a run had claimed its own."""
+async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int) -> int:
+    """Ratings of the pool's model that came after a run had claimed its own."""
     rows = await fetch(
         db,
         "SELECT count(*) FROM labels l JOIN turns t ON t.id = l.turn, runs r"
-        " WHERE r.id = ? AND t.scope = ? AND l.event_seq > r.last_event_seq",
-        (run, scope),
+        " WHERE r.id = ? AND (t.scope, t.model) = (?, ?) AND l.event_seq > r.last_event_seq",
+        (run, pool.scope, pool.model),
     )
     (count,) = first(rows) or (0,)
     return count
