@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from goodbot.errors import BusyError, StoreError
+from goodbot.home import BEFORE_RESTORE, RESTORED, is_home
 
 _MAX_SOCKET_PATH = 100
 """Bytes; the kernel's own limit is 104 on macOS, 108 on Linux."""
@@ -22,7 +23,12 @@ class HomeLock:
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock or raise BusyError with the holder's pid. Raises StoreError too."""
+        """Take the lock, if it is not ours yet, or raise BusyError with the holder's pid.
+
+        Raises StoreError too.
+        """
+        if self._fd is not None:
+            return
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
@@ -71,32 +77,78 @@ def _alive(pid: int) -> bool:
     return True
 
 
+def holder(home: Path) -> tuple[bool, int | None]:
+    """Whether a process has the directory, and which; changes nothing, not even a time stamp."""
+    try:
+        fd = os.open(home / "lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False, None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True, _holder(fd)
+    finally:
+        os.close(fd)
+    return False, None
+
+
 def prepare_home(home: Path) -> None:
     """Create the directory 0700, or check that it is ours alone. Raises StoreError."""
+    finish_restore(home)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = os.lstat(home)
+        if not stat.S_ISDIR(info.st_mode):
+            raise StoreError(f"the state directory {home} is not a directory")
+        if info.st_uid != os.geteuid():
+            raise StoreError(f"the state directory {home} belongs to another user")
+        if not is_home(home):
+            raise StoreError(
+                f"{home} holds other things than a goodbot: choose an empty directory, or a new one"
+            )
     except OSError as error:
         raise StoreError(f"the state directory {home} cannot be used: {error.strerror}") from error
-    if not stat.S_ISDIR(info.st_mode):
-        raise StoreError(f"the state directory {home} is not a directory")
-    if info.st_uid != os.geteuid():
-        raise StoreError(f"the state directory {home} belongs to another user")
     if info.st_mode & 0o077:
         home.chmod(0o700)
 
 
+def finish_restore(home: Path) -> None:
+    """A restore that was killed between its last two renames is finished. Raises StoreError.
+
+    By then the directory that comes in is complete, checked and on the disk.
+    """
+    restored = home.with_name(home.name + RESTORED)
+    if os.path.lexists(home) or not restored.is_dir():
+        return
+    before = home.name + BEFORE_RESTORE
+    if any(entry.name.startswith(before) for entry in home.parent.iterdir()):
+        try:
+            restored.rename(home)
+        except FileNotFoundError:
+            return  # somebody else was quicker
+        except OSError as error:
+            raise StoreError(f"{restored} cannot become {home}: {error.strerror}") from error
+
+
 def socket_path(directory: Path, name: str) -> Path:
     """Where the Unix socket `name` of `directory` lies; a short private place if it is too long."""
-    path = directory / name
+    short = short_socket(directory / name)
+    if short is None:
+        return directory / name
+    place = short.parent
+    place.mkdir(mode=0o700, exist_ok=True)
+    info = os.lstat(place)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
+        raise StoreError(f"{place} is not a private directory of ours: remove it")
+    return short
+
+
+def short_socket(path: Path) -> Path | None:
+    """Where a socket lies whose own path is too long for the kernel; None if it is not."""
     if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
-        return path
+        return None
     import hashlib  # both are slow to import and seldom needed
     import tempfile
 
-    short = Path(tempfile.gettempdir()) / f"goodbot-{os.geteuid()}"
-    short.mkdir(mode=0o700, exist_ok=True)
-    info = os.lstat(short)
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
-        raise StoreError(f"{short} is not a private directory of ours: remove it")
-    return short / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.sock"
+    place = Path(tempfile.gettempdir()) / f"goodbot-{os.geteuid()}"
+    return place / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.sock"

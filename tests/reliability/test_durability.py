@@ -136,7 +136,7 @@ async def test_killed_at_any_moment_it_has_what_it_acknowledged_exactly_once(
 async def test_a_database_that_another_program_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goodbot.store._BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("goodbot.store.connection.BUSY_SECONDS", 0.2)
     path = tmp_path / "goodbot.db"
     store = await Store.open(path)
     try:

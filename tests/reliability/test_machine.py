@@ -41,6 +41,7 @@ class Machine(RuleBasedStateMachine):
         self.acked: set[str] = set()
         self.clock = 1000
         self.slow = False
+        self.linked = False
         self.bot: Bot
         self._open()
         self.run(self._first_answers())
@@ -142,6 +143,44 @@ class Machine(RuleBasedStateMachine):
                 self.run(self.bot.finish_training())
             self.slow = False
 
+    # -- who is who
+
+    @rule()
+    def link(self) -> None:
+        """The rater is the owner's second account."""
+        code = self.run(self.bot.command("link")).split()[0]
+        self.run(self.bot.command("link", code, user="rater"))
+        self.linked = True
+
+    @rule()
+    def unlink(self) -> None:
+        self.run(self.bot.command("unlink", user="rater"))
+        self.linked = False
+
+    @rule(who=st.sampled_from(["rater", "rater", "owner"]))
+    def forget(self, who: str) -> None:
+        self.bot.fake.set(train="ok")  # for what may start afterwards
+        self.run(self.bot.command("forget", "me", user=who))
+        assert "deleted" in self.run(self.bot.command("forget", "me yes", user=who))
+        if self.slow:  # the run ends if it has learnt from them
+            run = self.run(self.bot.last_run())
+            if run.state == "running" and self.bot.is_slow(run.id):
+                self.run(self.bot.finish_training())
+            self.slow = False
+        gone = RATERS if self.linked else (who,)
+        self.linked = False
+        asked = "owner" in gone  # the owner asked all questions
+        self.reactions = {
+            (n, rater): live
+            for (n, rater), live in self.reactions.items()
+            if rater not in gone and not asked
+        }
+        kept = [event for event in self.sent if event.user.id not in gone and not asked]
+        self.sent, self.acked = kept, {event.event_id for event in kept}
+        if asked:
+            self.answers = []
+            self.run(self._first_answers())
+
     # -- crashes
 
     @rule(how=st.sampled_from(["stop", "crash"]))
@@ -161,11 +200,15 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def labels_are_what_people_think_now(self) -> None:
         for number, answer in enumerate(self.answers):
-            expected = {
-                f"loopback:{rater}": VALUES[max(live, key=live.__getitem__)]
-                for (n, rater), live in self.reactions.items()
-                if n == number
-            }
+            expected: dict[str, float] = {}
+            said: dict[str, dict[str, int]] = {}
+            for (n, rater), live in self.reactions.items():
+                if n == number:
+                    who = "owner" if self.linked else rater
+                    latest = max(live, key=live.__getitem__)
+                    said.setdefault(who, {})[latest] = live[latest]
+            for who, live in said.items():
+                expected[f"loopback:{who}"] = VALUES[max(live, key=live.__getitem__)]
             found = self.run(self.bot.store.read(lambda db, a=answer: ledger.labels(db, a.turn)))
             assert found == expected
 

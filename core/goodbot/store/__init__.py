@@ -2,36 +2,28 @@
 
 One connection writes (`write`, group commit) and one, read-only, reads (`read`). The modules
 beside this one hold the queries by topic: `ledger` (rating events and labels), `inbox` (messages
-and commands under way, cursors), `turns`, `runs` (claims), `adapters` (versions, pointer),
-`access` (channels, shares, switches, audit). Each query takes the connection it runs on, so that
-several of them can share one transaction.
+and commands under way, cursors), `turns`, `claimable` (what a run may claim), `runs`,
+`adapters` (versions, pointer), `people` (grants, links), `codes`, `channels`, `quarantine`,
+`forgetting`, `access` (shares, switches, audit). Each query takes the connection it runs on, so
+that several of them can share one transaction.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import aiosqlite
 
 from goodbot.errors import StoreError
+from goodbot.store.connection import connect, set_pragmas
 from goodbot.store.migrate import check, migrate
 from goodbot.store.query import fetch, first
 from goodbot.store.writer import Operation, Writer, explain
 
 T = TypeVar("T")
-
-_PRAGMAS = {
-    "journal_mode": "wal",
-    "synchronous": 2,  # FULL: a commit that returned survives a power cut
-    "foreign_keys": 1,
-    "trusted_schema": 0,
-}
-_BUSY_SECONDS = 5.0
-"""How long another program may hold the database before a write fails."""
 
 
 class Store:
@@ -41,24 +33,24 @@ class Store:
         self, path: Path, writing: aiosqlite.Connection, reading: aiosqlite.Connection
     ) -> None:
         self.path = path
-        self._writing = writing
         self._reading = reading
-        self._writer = Writer(writing)
+        self._writer = Writer(writing, self._reopen)
 
     @classmethod
     async def open(cls, path: Path) -> Store:
         """Open or create the database at `path`, migrated to this version.
 
-        Raises StoreError (damaged, locked, not ours, settings refused) or NewerDataError.
+        An older schema is migrated after a verified copy was put beside it. Raises StoreError
+        (damaged, locked, not ours, no space, settings refused) or NewerDataError.
         """
         opened: list[aiosqlite.Connection] = []
         try:
-            writing = await _connect(path)
+            writing = await connect(path)
             opened.append(writing)
             await check(writing)  # before anything is changed: it may be another program's
-            await _set_pragmas(writing)
-            await migrate(writing)
-            reading = await _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            await set_pragmas(writing)
+            await migrate(writing, path)
+            reading = await connect(path, "mode=ro")
             opened.append(reading)
             await reading.execute("PRAGMA query_only = 1")
         except BaseException as error:
@@ -71,13 +63,22 @@ class Store:
         path.chmod(0o600)
         return cls(path, writing, reading)
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be stored at present, as a sentence; empty when all is well."""
+        return self._writer.trouble
+
+    @property
+    def _writing(self) -> aiosqlite.Connection:
+        return self._writer.db
+
     async def close(self) -> None:
         """Commit what is queued and close both connections."""
         try:
             await self._writer.close()
         finally:  # a thread left open would keep the process alive for ever
             await self._reading.close()  # first, so that the writer's close is the checkpoint
-            await self._writing.close()
+            await self._writer.db.close()
 
     async def write(self, operation: Operation[T]) -> T:
         """Run `operation` in a transaction; returns after its commit. See `Writer.write`."""
@@ -90,25 +91,35 @@ class Store:
         except sqlite3.Error as error:
             raise explain(error) from error
 
+    async def compact(self) -> None:
+        """Rewrite the database: nothing that was deleted is in its file or its log afterwards.
 
-async def _connect(database: Path | str, *, uri: bool = False) -> aiosqlite.Connection:
-    connection = aiosqlite.connect(database, uri=uri, isolation_level=None, timeout=_BUSY_SECONDS)
-    try:
-        return await connection
-    except BaseException:
-        # Its thread still has a word for this event loop, which must not be closed by then.
-        thread: Any = getattr(connection, "_thread", connection)
-        await asyncio.to_thread(thread.join, _BUSY_SECONDS)
-        raise
+        Raises StoreError; then all is as it was, and it is to be tried again.
+        """
 
+        async def operation(db: aiosqlite.Connection) -> None:
+            await fetch(db, "VACUUM")
+            row = first(await fetch(db, "PRAGMA wal_checkpoint(TRUNCATE)"))
+            if row is None or row[0] != 0:
+                raise StoreError("the database is still being read: it is tried again soon")
 
-async def _set_pragmas(db: aiosqlite.Connection) -> None:
-    """Set the settings that the promises hang on, and read them back: some are silently ignored."""
-    for name, value in _PRAGMAS.items():
-        await fetch(db, f"PRAGMA {name} = {value}")
-        row = first(await fetch(db, f"PRAGMA {name}"))
-        if row is None or row[0] != value:
-            raise StoreError(
-                f"SQLite refused {name}={value} (it says {row[0] if row else 'nothing'}): "
-                "is the state directory on a network file system?"
-            )
+        await self._writer.alone(operation)
+
+    async def _reopen(self) -> aiosqlite.Connection:
+        """A new writing connection, after a disk error: nothing of the old log may be built upon.
+
+        What it holds is copied into the database and synced, and the log starts from nothing.
+        """
+        writing = await connect(self.path, "mode=rw")
+        try:
+            await check(writing)
+            await set_pragmas(writing)
+            if first(await fetch(writing, "PRAGMA quick_check(1)")) != ("ok",):
+                raise StoreError("the database file is damaged: bring a backup back")
+            row = first(await fetch(writing, "PRAGMA wal_checkpoint(TRUNCATE)"))
+            if row is None or row[0] != 0:
+                raise StoreError("the database is still being read: try again")
+        except BaseException:
+            await writing.close()
+            raise
+        return writing

@@ -1,16 +1,25 @@
-"""Numbered SQL migrations, one transaction each; `user_version` says which have run."""
+"""Numbered SQL migrations, one transaction each; `user_version` says which have run.
+
+A verified copy of the database is made first, beside it. `back` undoes the newest migration.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from importlib.resources import files
+from pathlib import Path
 
 import aiosqlite
 
-from goodbot.errors import NewerDataError, StoreError
+from goodbot.errors import StoreError
+from goodbot.home import APPLICATION_ID
+from goodbot.store import backup
 from goodbot.store.query import fetch, first
 
-APPLICATION_ID = 0x60_0D_B0_07
-"""In the file's header, so that another program's database is never taken for ours."""
+logger = logging.getLogger(__name__)
+
+__all__ = ["APPLICATION_ID", "check", "migrate", "migrations", "schema", "step"]
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -26,27 +35,45 @@ def migrations() -> list[tuple[int, str]]:
 
 async def check(db: aiosqlite.Connection) -> None:
     """Refuse what is not ours to open; reads only. Raises StoreError or NewerDataError."""
-    known = len(migrations())
     application = await _pragma(db, "application_id")
-    version = await _pragma(db, "user_version")
     if application not in (0, APPLICATION_ID) or (application == 0 and await _has_tables(db)):
         raise StoreError("the file is not a goodbot database: choose another state directory")
-    if version > known:
-        raise NewerDataError(
-            f"the data is from a newer goodbot (schema {version}, this one knows {known}): "
-            "install that version again"
-        )
+    backup.require_schema(await schema(db), len(migrations()))
 
 
-async def migrate(db: aiosqlite.Connection) -> None:
-    """Bring a database that `check` has passed to this version."""
-    version = await _pragma(db, "user_version")
-    for number, sql in migrations()[version:]:
-        # executescript commits by itself, so the transaction is part of the script.
+async def migrate(db: aiosqlite.Connection, path: Path) -> None:
+    """Bring a database that `check` has passed to this version.
+
+    Raises StoreError; then it is as it was, or at a step in between that went well as a whole.
+    """
+    version = await schema(db)
+    steps = migrations()[version:]
+    if version and steps:
+        copy = await asyncio.to_thread(backup.before_change, path, version)
+        logger.info("the data is upgraded from schema %d; a copy of it is %s", version, copy.path)
+    for number, sql in steps:
+        await step(db, sql, number)
+
+
+async def step(db: aiosqlite.Connection, sql: str, version: int) -> None:
+    """Run one script that leads to schema `version`, in one transaction."""
+    try:
+        # executescript would commit before it runs, not after: the transaction is in the script.
         await db.executescript(
             f"BEGIN IMMEDIATE;\n{sql}\nPRAGMA application_id = {APPLICATION_ID};\n"
-            f"PRAGMA user_version = {number};\nCOMMIT;"
+            f"PRAGMA user_version = {version};"
         )
+        if await fetch(db, "PRAGMA foreign_key_check"):
+            raise StoreError(f"schema {version} cannot hold these data: rows point to missing rows")
+        await db.commit()
+    finally:
+        if db.in_transaction:
+            await db.rollback()
+
+
+async def schema(db: aiosqlite.Connection) -> int:
+    """The number of the last migration that has run; 0 for an empty file."""
+    return await _pragma(db, "user_version")
 
 
 async def _pragma(db: aiosqlite.Connection, name: str) -> int:

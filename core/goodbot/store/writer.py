@@ -3,12 +3,17 @@
 Each operation runs in its own savepoint, so one that fails undoes only itself. `write` returns
 after the commit, which is what lets a connector acknowledge. While one batch is being synced the
 next one gathers, so a lone writer waits for nobody and a crowd shares an fsync.
+
+After a disk error a connection is not used again: a kernel reports a failed fsync once and may
+then take the lost pages for written. `reopen` gives a checked one, or nothing is stored; a
+damaged database is not written to until goodbot is started again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -17,23 +22,46 @@ import aiosqlite
 
 from goodbot.errors import StoreError, StoreFullError
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 Operation = Callable[[aiosqlite.Connection], Awaitable[T]]
 
 MAX_BATCH = 256
 MAX_QUEUE = 8192
 
+_DISK = {
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
 
 class Writer:
-    """The one task that writes through the one writing connection."""
+    """The one task that writes through the one writing connection.
 
-    def __init__(self, db: aiosqlite.Connection) -> None:
-        self._db = db
+    `reopen` connects anew to a database that it has found sound and synced, or raises.
+    """
+
+    def __init__(
+        self, db: aiosqlite.Connection, reopen: Callable[[], Awaitable[aiosqlite.Connection]]
+    ) -> None:
+        self.db = db
+        self.trouble = ""
+        """Why nothing is stored at present, as a sentence; empty when all is well."""
+        self._damage: Exception | None = None
+        self._reopen = reopen
         self._queue: asyncio.Queue[tuple[Operation[Any], asyncio.Future[Any]] | None] = (
             asyncio.Queue(MAX_QUEUE)
         )
         self._task = asyncio.create_task(self._run(), name="store writer")
         self._closed = False
+
+    async def alone(self, operation: Operation[T]) -> T:
+        """Run `operation` between two transactions: what SQLite does in none. Raises as `write`."""
+        return await self.write(_Alone(operation))
 
     async def write(self, operation: Operation[T]) -> T:
         """Run `operation` in the next transaction; returns its result after the commit.
@@ -60,46 +88,102 @@ class Writer:
         while not last:
             entry = await self._queue.get()
             batch: list[tuple[Operation[Any], asyncio.Future[Any]]] = []
+            alone: tuple[Operation[Any], asyncio.Future[Any]] | None = None
             while True:
                 if entry is None:
                     last = True
+                elif isinstance(entry[0], _Alone):
+                    alone = entry
                 else:
                     batch.append(entry)
-                if last or len(batch) >= MAX_BATCH or self._queue.empty():
+                if last or alone or len(batch) >= MAX_BATCH or self._queue.empty():
                     break
                 entry = self._queue.get_nowait()
             if batch:
                 await self._commit(batch)
+            if alone:
+                await self._do_alone(*alone)
         while not self._queue.empty():
             if (entry := self._queue.get_nowait()) is not None:
                 _resolve(entry[1], None, StoreError("the store is closed"))
 
+    async def _do_alone(self, operation: Operation[Any], future: asyncio.Future[Any]) -> None:
+        try:
+            if self.trouble:
+                await self._recover()
+            result = await operation(self.db)
+        except Exception as error:
+            failure = explain(error)
+            await self._roll_back(error, failure)
+            _resolve(future, None, failure)
+        else:
+            _resolve(future, result, None)
+
     async def _commit(self, batch: list[tuple[Operation[Any], asyncio.Future[Any]]]) -> None:
         results: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
         try:
-            await self._db.execute("BEGIN IMMEDIATE")
+            if self.trouble:
+                await self._recover()
+            await self.db.execute("BEGIN IMMEDIATE")
             for operation, future in batch:
-                await self._db.execute("SAVEPOINT operation")
+                await self.db.execute("SAVEPOINT operation")
                 try:
-                    results.append((future, await operation(self._db), None))
+                    results.append((future, await operation(self.db), None))
                 except Exception as error:
-                    if not self._db.in_transaction:
-                        raise  # SQLite itself rolled everything back (disk full, I/O error)
-                    await self._db.execute("ROLLBACK TO operation")
+                    if not self.db.in_transaction or _code(error) in _DISK | _DAMAGED:
+                        raise  # SQLite rolled everything back (disk full), or must
+                    await self.db.execute("ROLLBACK TO operation")
                     results.append((future, None, explain(error)))
-                await self._db.execute("RELEASE operation")
-            await self._db.commit()
+                await self.db.execute("RELEASE operation")
+            await self.db.commit()
         except Exception as error:
             failure = explain(error)
-            if self._db.in_transaction:
-                # Should even that fail, then so will each BEGIN: nothing is acknowledged wrongly.
-                with contextlib.suppress(sqlite3.Error):
-                    await self._db.rollback()
+            await self._roll_back(error, failure)
             for _, future in batch:
                 _resolve(future, None, failure)
         else:
             for future, result, error in results:
                 _resolve(future, result, error)
+
+    async def _roll_back(self, error: Exception, failure: Exception) -> None:
+        """Leave the connection fit for the next batch, or mark it as not to be used again."""
+        lost = _code(error) in _DISK
+        if _code(error) in _DAMAGED:
+            self._damage = failure
+        try:
+            if not self.trouble and self.db.in_transaction:
+                await self.db.rollback()
+        except (sqlite3.Error, ValueError):
+            lost = True
+        if (lost or self._damage) and not self.trouble:
+            self.trouble = str(failure)
+            logger.error("nothing is stored at present: %s", failure)
+
+    async def _recover(self) -> None:
+        """Connect anew, or raise why that cannot be."""
+        if self._damage is not None:
+            raise StoreError(str(self._damage))
+        with contextlib.suppress(sqlite3.Error):
+            await self.db.close()
+        self.db = await self._reopen()
+        logger.warning("the database was opened again and found sound: what comes is stored")
+        self.trouble = ""
+
+
+def _code(error: Exception) -> int:
+    """SQLite's primary error code, through `explain`; 0 for other errors."""
+    known = error if isinstance(error, sqlite3.Error) else error.__cause__
+    return getattr(known, "sqlite_errorcode", 0) & 0xFF
+
+
+class _Alone:
+    """Marks an operation that runs outside of any transaction."""
+
+    def __init__(self, operation: Operation[Any]) -> None:
+        self._operation = operation
+
+    async def __call__(self, db: aiosqlite.Connection) -> Any:
+        return await self._operation(db)
 
 
 def _resolve(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
@@ -125,7 +209,7 @@ def explain(error: Exception) -> Exception:
     reasons = {
         sqlite3.SQLITE_BUSY: "the database is locked by another program",
         sqlite3.SQLITE_IOERR: "the disk failed while the database was written",
-        sqlite3.SQLITE_CORRUPT: "the database file is damaged: restore a backup of it",
+        sqlite3.SQLITE_CORRUPT: "the database file is damaged: bring a backup back (`goodbot restore`)",
         sqlite3.SQLITE_NOTADB: "the file is not a goodbot database",
         sqlite3.SQLITE_READONLY: "the database cannot be written: check its permissions",
         sqlite3.SQLITE_CANTOPEN: "the database cannot be opened: check the directory's permissions",

@@ -8,9 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from goodbot import store as module
 from goodbot.errors import NewerDataError, StoreError
 from goodbot.store import Store
+from goodbot.store import connection as module
 from goodbot.store.migrate import APPLICATION_ID, migrations
 
 from tests.core.builders import rows
@@ -50,7 +50,7 @@ class Stubborn:
     """A connection that says what the file system made of the settings."""
 
     def __init__(self, **says: object) -> None:
-        self.says = {**module._PRAGMAS, **says}
+        self.says = {**module.PRAGMAS, **says}
 
     async def execute_fetchall(self, sql: str, parameters: object = ()) -> list[tuple[object]]:
         value = self.says[sql.removeprefix("PRAGMA ").partition(" ")[0]]
@@ -64,13 +64,8 @@ class Stubborn:
 )  # fmt: skip
 async def test_a_setting_that_does_not_hold_is_refused(name: str, said: object) -> None:
     with pytest.raises(StoreError, match=name):
-        await module._set_pragmas(Stubborn(**{name: said}))  # type: ignore[arg-type]
-    await module._set_pragmas(Stubborn())  # type: ignore[arg-type]
-
-
-async def test_a_database_in_memory_is_refused() -> None:
-    with pytest.raises(StoreError, match="journal_mode"):
-        await Store.open(Path(":memory:"))
+        await module.set_pragmas(Stubborn(**{name: said}))  # type: ignore[arg-type]
+    await module.set_pragmas(Stubborn())  # type: ignore[arg-type]
 
 
 async def test_data_of_a_newer_goodbot_are_refused_and_untouched(tmp_path: Path) -> None:

@@ -118,14 +118,91 @@ async def test_even_a_failed_rollback_leaves_nobody_waiting(store: Store) -> Non
     async def broken() -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    real = store._writing.rollback
-    store._writing.commit = store._writing.rollback = broken  # type: ignore[method-assign]
-    for name in ("a", "b"):
-        with pytest.raises(StoreError):
-            await asyncio.wait_for(store.write(put(name)), 5)
-    store._writing.rollback = real  # type: ignore[method-assign]
-    await store._writing.rollback()
+    used = store._writing
+    used.commit = used.rollback = broken  # type: ignore[method-assign]
+    with pytest.raises(StoreError):
+        await asyncio.wait_for(store.write(put("a")), 5)
     assert on_disk(store.path) == set()
+    assert await asyncio.wait_for(store.write(put("b")), 5) == "b"
+    assert store._writing is not used
+    assert on_disk(store.path) == {"b"}
+
+
+def failing(code: int) -> Any:
+    async def fail(*_: Any) -> None:
+        error = sqlite3.OperationalError("it failed")
+        error.sqlite_errorcode = code
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_IOERR | 4 << 8])
+async def test_a_connection_on_which_the_disk_failed_is_not_used_again(
+    store: Store, code: int
+) -> None:
+    used = store._writing
+    used.commit = failing(code)  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="disk failed"):
+        await store.write(put("a"))
+    assert "disk failed" in store.trouble
+    assert await store.write(put("b")) == "b"
+    assert store._writing is not used
+    assert store.trouble == ""
+    assert on_disk(store.path) == {"b"}
+    assert store.path.with_name("goodbot.db-wal").stat().st_size < 40_000, "its log began anew"
+    with pytest.raises(ValueError):
+        await used.execute("SELECT 1")
+
+
+async def test_an_operation_that_meets_a_failing_disk_takes_its_batch_with_it(
+    store: Store,
+) -> None:
+    results = await asyncio.gather(
+        store.write(put("a")), store.write(failing(sqlite3.SQLITE_IOERR)), store.write(put("c")),
+        return_exceptions=True,
+    )  # fmt: skip
+    assert [type(result) for result in results] == [StoreError] * 3
+    assert on_disk(store.path) == set()
+    assert await store.write(put("d")) == "d"
+
+
+async def test_while_it_cannot_be_opened_again_nothing_is_acknowledged_and_it_says_why(
+    store: Store,
+) -> None:
+    store._writing.commit = failing(sqlite3.SQLITE_IOERR)  # type: ignore[method-assign]
+    away = store.path.with_name("away.db")
+    with pytest.raises(StoreError):
+        await store.write(put("a"))
+    store.path.rename(away)
+    for name in ("b", "c"):
+        with pytest.raises(StoreError, match="cannot be opened"):
+            await store.write(put(name))
+        assert store.trouble
+    assert not store.path.exists(), "an empty one is never begun in its place"
+    away.rename(store.path)
+    assert await store.write(put("d")) == "d"
+    assert store.trouble == ""
+    assert on_disk(store.path) == {"d"}
+
+
+async def test_a_damaged_database_is_not_written_to_again(store: Store) -> None:
+    assert await store.write(put("a")) == "a"
+    store._writing.commit = failing(sqlite3.SQLITE_CORRUPT)  # type: ignore[method-assign]
+    for name in ("b", "c"):
+        with pytest.raises(StoreError, match="damaged: bring a backup back"):
+            await store.write(put(name))
+    assert "damaged" in store.trouble
+
+
+async def test_a_full_disk_is_no_reason_to_connect_anew(store: Store) -> None:
+    used = store._writing
+    real, used.commit = used.commit, failing(sqlite3.SQLITE_FULL)  # type: ignore[method-assign]
+    with pytest.raises(StoreFullError):
+        await store.write(put("a"))
+    used.commit = real  # type: ignore[method-assign]
+    assert await store.write(put("b")) == "b"
+    assert (store._writing, store.trouble) == (used, "")
 
 
 async def test_what_a_cancelled_caller_began_is_committed(store: Store) -> None:

@@ -19,24 +19,36 @@ CREATE TABLE links (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_by_identity ON links (identity);
 
--- Ratings received in such a span count for nothing (`rollback --since`); the fold leaves them out.
+-- Ratings received since then, up to that event, count for nothing (`rollback --since`); the fold
+-- leaves them out.
 CREATE TABLE quarantines (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
-  since REAL NOT NULL, until REAL NOT NULL,
+  since REAL NOT NULL, last_event_seq INTEGER NOT NULL,
   made_by TEXT NOT NULL, made_at REAL NOT NULL
 ) STRICT;
 
--- A channel's one notice: NULL until the platform has it.
+-- A channel's one notice: NULL until the platform has it. A channel that was switched off stays
+-- known, so that switching it on again soon is no reason for another notice.
 ALTER TABLE channels ADD COLUMN noticed_at REAL;
+ALTER TABLE channels ADD COLUMN off_at REAL;
 UPDATE channels SET noticed_at = enabled_at;
 
--- The turns whose words are in the prompt, oldest first, as a JSON list: forgetting finds them.
+-- Whose words are in the prompt: a JSON list of [turn, person], one an earlier exchange, oldest
+-- first. Forgetting finds them by it, also when their own turn has expired.
 ALTER TABLE turns ADD COLUMN context TEXT NOT NULL DEFAULT '[]';
+
+-- What the audit trail calls people who are no owners: random, so that a trail that nobody can
+-- change still forgets who it speaks of once the row here is gone.
+CREATE TABLE aliases (
+  person TEXT NOT NULL PRIMARY KEY, alias TEXT NOT NULL UNIQUE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX audit_by_actor ON audit (actor, action, at);
 
 -- A person's messages are found by who they are from, to be forgotten.
 CREATE INDEX turns_by_talker ON turns (connector, talker);
 CREATE INDEX events_by_rater ON events (rater);
-CREATE INDEX labels_by_rater ON labels (rater);
+-- With their order and value: the last few ratings of a person are read at every rating.
+CREATE INDEX labels_by_rater ON labels (rater, event_seq, value);
 
 -- How much an item counts in its run (the cap on one rater's share).
 ALTER TABLE run_items ADD COLUMN weight REAL NOT NULL DEFAULT 1;
@@ -53,3 +65,43 @@ CREATE TABLE pointers (
 INSERT INTO pointers SELECT p.scope, a.model, p.version, p.updated_at
   FROM pointers_before p JOIN adapters a ON a.version = p.version;
 DROP TABLE pointers_before;
+
+-- The base model that a run trains, and whether answers of another one are replayed on it.
+ALTER TABLE runs ADD COLUMN model TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN replay INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET model = coalesce(
+  (SELECT a.model FROM adapters a WHERE a.run = runs.id),
+  (SELECT t.model FROM run_items i JOIN turns t ON t.id = i.turn WHERE i.run = runs.id LIMIT 1), '');
+CREATE INDEX runs_replayed ON runs (scope, model) WHERE replay = 1;
+
+-- A run uses up the answers of its own base model; one that is replayed stays what it was.
+DROP TRIGGER turn_claimed;
+CREATE TRIGGER turn_claimed AFTER INSERT ON run_items WHEN NEW.split = 'train' BEGIN
+  UPDATE turns SET spent = NEW.run
+    WHERE id = NEW.turn AND model = (SELECT model FROM runs WHERE id = NEW.run);
+END;
+
+-- turns.rated: 1 its labels say something, 2 they balance out. What the default reward policy
+-- trains nothing on is not counted; what is claimed, the configured policy decides.
+DROP TRIGGER label_added;
+DROP TRIGGER label_removed;
+CREATE TRIGGER label_added AFTER INSERT ON labels BEGIN
+  UPDATE turns SET rated = now.rated FROM
+    (SELECT iif(sum((value > 0) - (value < 0)) = 0, 2, 1) AS rated FROM labels WHERE turn = NEW.turn) AS now
+    WHERE turns.id = NEW.turn AND turns.rated <> now.rated;
+END;
+CREATE TRIGGER label_removed AFTER DELETE ON labels BEGIN
+  UPDATE turns SET rated = now.rated FROM
+    (SELECT iif(count(*) = 0, 0, iif(sum((value > 0) - (value < 0)) = 0, 2, 1)) AS rated
+       FROM labels WHERE turn = OLD.turn) AS now
+    WHERE turns.id = OLD.turn AND turns.rated <> now.rated;
+END;
+DROP INDEX turns_claimable;
+CREATE INDEX turns_claimable ON turns (scope, model, rated) WHERE rated > 0 AND spent IS NULL;
+UPDATE turns SET rated = 2 WHERE rated = 1
+  AND (SELECT sum((value > 0) - (value < 0)) FROM labels WHERE turn = turns.id) = 0;
+
+-- Retraining is asked for of one base model: the one whose active adapter is tainted.
+UPDATE OR IGNORE switches SET name = 'retrain ' ||
+  (SELECT model FROM pointers ORDER BY updated_at DESC LIMIT 1) WHERE name = 'retrain';
+DELETE FROM switches WHERE name = 'retrain';

@@ -2,12 +2,19 @@
 -- pairing, links, codes, quarantines (their labels stay away until somebody rates again).
 DROP TABLE grants;
 DROP TABLE codes;
+-- A linked person's label belongs to the account that gave it.
+UPDATE OR REPLACE labels SET rater = (SELECT e.rater FROM events e WHERE e.seq = labels.event_seq)
+  WHERE rater IN (SELECT identity FROM links);
 DROP TABLE links;
 DROP TABLE quarantines;
+DROP TABLE aliases;
+DROP INDEX audit_by_actor;
 DROP INDEX turns_by_talker;
 DROP INDEX events_by_rater;
 DROP INDEX labels_by_rater;
+DELETE FROM channels WHERE off_at IS NOT NULL;
 ALTER TABLE channels DROP COLUMN noticed_at;
+ALTER TABLE channels DROP COLUMN off_at;
 ALTER TABLE turns DROP COLUMN context;
 ALTER TABLE run_items DROP COLUMN weight;
 ALTER TABLE adapters DROP COLUMN erased_at;
@@ -20,3 +27,28 @@ INSERT INTO pointers VALUES ('default', 0, 0);
 INSERT OR REPLACE INTO pointers
   SELECT scope, version, max(updated_at) FROM pointers_after GROUP BY scope;
 DROP TABLE pointers_after;
+-- It had one switch for all models.
+UPDATE OR REPLACE switches SET name = 'retrain' WHERE name LIKE 'retrain %';
+UPDATE turns SET rated = 1 WHERE rated = 2;
+DROP INDEX turns_claimable;
+CREATE INDEX turns_claimable ON turns (scope, model) WHERE rated = 1 AND spent IS NULL;
+DROP TRIGGER label_added;
+DROP TRIGGER label_removed;
+CREATE TRIGGER label_added AFTER INSERT ON labels BEGIN
+  UPDATE turns SET rated = 1 WHERE id = NEW.turn AND rated = 0;
+END;
+CREATE TRIGGER label_removed AFTER DELETE ON labels BEGIN
+  UPDATE turns SET rated = EXISTS (SELECT 1 FROM labels WHERE turn = OLD.turn) WHERE id = OLD.turn;
+END;
+DROP TRIGGER turn_claimed;
+CREATE TRIGGER turn_claimed AFTER INSERT ON run_items WHEN NEW.split = 'train' BEGIN
+  UPDATE turns SET spent = NEW.run WHERE id = NEW.turn;
+END;
+DROP INDEX runs_replayed;
+ALTER TABLE runs DROP COLUMN replay;
+ALTER TABLE runs DROP COLUMN model;
+-- It called the model in a directory by the directory's name alone.
+UPDATE turns SET model = substr(model, 1, instr(model, '@') - 1)
+  WHERE model LIKE '%@________' AND model NOT LIKE '%/%';
+UPDATE adapters SET model = substr(model, 1, instr(model, '@') - 1)
+  WHERE model LIKE '%@________' AND model NOT LIKE '%/%';

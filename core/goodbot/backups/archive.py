@@ -1,0 +1,236 @@
+"""The file: a plain tar of regular files, the first of which lists the others with size and hash.
+
+Reading trusts nothing. Each header is taken apart by itself, so that no link, device, sparse file
+or extended header of the format has a meaning; a name decides where a file goes only after it was
+found on the list, and the list holds only names that a backup can have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from goodbot.errors import GoodbotError
+from goodbot.store.backup import megabytes, require_space, sync
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+_BLOCK = 512
+_CHUNK = 1024 * 1024
+_MAX_MANIFEST = 4 * 1024 * 1024
+_MAX_FILES = 10_000
+_LAST_TIME = 1e11
+_TOP = {"goodbot.db", "config.toml", "fetched.json"}
+_ADAPTER_FILES = {"adapter_model.safetensors", "adapter_config.json", "manifest.json"}
+
+
+class ArchiveError(GoodbotError):
+    """The file is no backup of goodbot's, or is damaged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a backup is. `created_at` in seconds since the epoch, `ratings` counts what holds now."""
+
+    goodbot: str
+    schema: int
+    created_at: float
+    turns: int
+    ratings: int
+    adapters: int
+    left_out: tuple[str, ...] = ()
+    """Adapters that were damaged or missing, by directory."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class File:
+    """One file of a backup, as its list has it."""
+
+    size: int
+    sha256: str
+
+
+def write(path: Path, about: About, files: Mapping[str, Path]) -> None:
+    """Make the archive at `path`, which must not exist, synced to the disk. Raises OSError."""
+    listed = {name: asdict(_measure(source)) for name, source in files.items()}
+    text = json.dumps(
+        {"format": FORMAT, "about": asdict(about), "files": listed}, indent=1
+    ).encode()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with (
+        os.fdopen(descriptor, "wb") as out,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        _add(tar, MANIFEST, len(text), about.created_at, io.BytesIO(text))
+        for name, source in files.items():
+            with source.open("rb") as file:
+                _add(tar, name, listed[name]["size"], about.created_at, file)
+    sync(path)
+
+
+def _add(tar: tarfile.TarFile, name: str, size: int, time: float, content: BinaryIO) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = size, 0o600, int(time)
+    tar.addfile(info, content)
+
+
+def _measure(path: Path) -> File:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return File(size=file.tell(), sha256=digest)
+
+
+def read(path: Path, into: Path | None = None) -> About:
+    """Check every byte of an archive; with `into`, an empty directory, write its files there.
+
+    Raises ArchiveError, StoreFullError, OSError; what was written by then is for the caller to
+    remove.
+    """
+    with path.open("rb") as file:
+        total = os.fstat(file.fileno()).st_size
+        name, size = _header(file)
+        if name != MANIFEST or size > _MAX_MANIFEST:
+            raise ArchiveError(f"{path} is no backup: its list of contents does not come first")
+        about, files = _manifest(_exactly(file, size))
+        _skip_padding(file, size)
+        needed = sum(entry.size for entry in files.values())
+        if needed > total:
+            raise ArchiveError(f"{path} lists {megabytes(needed)} and has {megabytes(total)}")
+        if into is not None:
+            require_space(into, needed)
+        missing = dict(files)
+        while (found := _next(file)) is not None:
+            name, size = found
+            entry = missing.pop(name, None)
+            if entry is None or entry.size != size:
+                raise ArchiveError(f"{path} holds what it does not list: {name[:80]!r}")
+            _copy(file, entry, name, into)
+            _skip_padding(file, size)
+        if missing:
+            raise ArchiveError(f"{path} is cut short: {min(missing)} is missing")
+    return about
+
+
+def _header(file: BinaryIO) -> tuple[str, int]:
+    found = _next(file)
+    if found is None:
+        raise ArchiveError("the file is empty")
+    return found
+
+
+def _next(file: BinaryIO) -> tuple[str, int] | None:
+    """Name and size of the next member, None at the end."""
+    block = file.read(_BLOCK)
+    if block == bytes(_BLOCK):
+        return None
+    try:
+        info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+    except (tarfile.HeaderError, UnicodeDecodeError, ValueError) as error:
+        raise ArchiveError(f"the file is no backup, or is damaged ({error})") from error
+    if info.type != tarfile.REGTYPE or info.size < 0:
+        raise ArchiveError(f"{info.name[:80]!r} is no plain file: goodbot did not write this")
+    return info.name, info.size
+
+
+def _copy(file: BinaryIO, entry: File, name: str, into: Path | None) -> None:
+    digest = hashlib.sha256()
+    target = open(os.devnull, "wb") if into is None else _create(into, name)  # noqa: SIM115
+    with target:
+        left = entry.size
+        while left:
+            chunk = _exactly(file, min(left, _CHUNK))
+            digest.update(chunk)
+            target.write(chunk)
+            left -= len(chunk)
+        if into is not None:
+            target.flush()
+            os.fsync(target.fileno())
+    if digest.hexdigest() != entry.sha256:
+        raise ArchiveError(f"{name} is damaged in this backup: its hash is another one")
+
+
+def _create(into: Path, name: str) -> BinaryIO:
+    path = into / name
+    for parent in reversed(Path(name).parents[:-1]):
+        (into / parent).mkdir(mode=0o700, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def _exactly(file: BinaryIO, size: int) -> bytes:
+    content = file.read(size)
+    if len(content) != size:
+        raise ArchiveError("the backup is cut short")
+    return content
+
+
+def _skip_padding(file: BinaryIO, size: int) -> None:
+    file.read(-size % _BLOCK)
+
+
+def _manifest(text: bytes) -> tuple[About, dict[str, File]]:
+    try:
+        found: Any = json.loads(text)
+        if found["format"] != FORMAT:
+            raise ArchiveError(
+                f"the backup has format {found['format']!r}: a newer goodbot wrote it"
+            )
+        about = _about(found["about"])
+        listed = cast("dict[str, Any]", dict(found["files"]))
+        files = {name: _file(entry) for name, entry in listed.items()}
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise ArchiveError(f"the backup's list of contents cannot be read ({error})") from error
+    if len(files) > _MAX_FILES:
+        raise ArchiveError(f"the backup lists {len(files)} files, over the limit")
+    for name in files:
+        if not allowed(name):
+            raise ArchiveError(f"{name[:80]!r} has no place in a backup")
+    if "goodbot.db" not in files:
+        raise ArchiveError("the backup holds no database")
+    return about, files
+
+
+def _about(found: Mapping[str, Any]) -> About:
+    created_at = float(found["created_at"])
+    left_out: list[Any] = list(found["left_out"])
+    if not 0 <= created_at < _LAST_TIME:
+        raise ValueError("created_at is no time")
+    return About(
+        goodbot=str(found["goodbot"])[:40], schema=int(found["schema"]), created_at=created_at,
+        turns=int(found["turns"]), ratings=int(found["ratings"]), adapters=int(found["adapters"]),
+        left_out=tuple(str(name)[:80] for name in left_out),
+    )  # fmt: skip
+
+
+def _file(found: Mapping[str, Any]) -> File:
+    size, digest = found["size"], found["sha256"]
+    if type(size) is not int or size < 0 or type(digest) is not str:
+        raise ValueError("a file has no size or no hash")
+    return File(size=size, sha256=digest)
+
+
+def allowed(name: str) -> bool:
+    """Whether a file of that name belongs into a backup: no way leads out of the directory."""
+    if not name.isprintable() or "\\" in name or len(name) > 255:
+        return False
+    match name.split("/"):
+        case [top]:
+            return top in _TOP
+        case ["adapters", directory, file]:
+            return _plain(directory) and file in _ADAPTER_FILES
+        case ["connectors", *parts]:
+            return len(parts) > 1 and all(map(_plain, parts))
+        case _:
+            return False
+
+
+def _plain(part: str) -> bool:
+    return bool(part) and not part.startswith(".") and part == part.strip()

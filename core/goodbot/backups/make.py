@@ -1,0 +1,139 @@
+"""Making a backup: beside a running daemon, which goes on writing meanwhile, or alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import goodbot
+from goodbot.adapters import verify
+from goodbot.backups import archive
+from goodbot.errors import AdapterError, BusyError, GoodbotError, UsageError
+from goodbot.home import DATABASE
+from goodbot.lock import HomeLock
+from goodbot.store import backup
+from goodbot.store.migrate import migrations
+
+_SETTINGS = ("config.toml", "fetched.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A backup that was written and read back."""
+
+    path: Path
+    size: int
+    """Bytes."""
+    about: archive.About
+
+
+def make(home: Path, target: Path, *, now: float, config: Path | None = None) -> Made:
+    """Write a backup of the state directory to `target`; `now` in seconds since the epoch.
+
+    The file appears under its name when it is complete and was read back. Raises UsageError
+    (nothing to back up, `target` is there already), StoreError, StoreFullError, ArchiveError.
+    """
+    target = target.absolute()
+    _require_new(target)
+    if not (home / DATABASE).is_file():
+        raise UsageError(f"there is no goodbot in {home} to back up")
+    with backup.explained(target), _workshop(target.parent) as work, _quiet(home) as still:
+        database = backup.copy(home / DATABASE, work / DATABASE, still=still)
+        backup.require_schema(database.schema, len(migrations()))
+        files = {DATABASE: database.path}
+        left_out: list[str] = []
+        for directory, sha256 in backup.adapters(database.path):
+            try:
+                found = verify(home / "adapters", directory, sha256)
+            except AdapterError:
+                left_out.append(directory)
+            else:
+                files |= {f"adapters/{directory}/{p.name}": p for p in sorted(found.iterdir())}
+        adapters = len({name.split("/")[1] for name in files if name.startswith("adapters/")})
+        files |= _settings(home, config, work)
+        about = archive.About(
+            goodbot=goodbot.__version__, schema=database.schema, created_at=now,
+            turns=database.rows["turns"], ratings=database.rows["labels"], adapters=adapters,
+            left_out=tuple(left_out),
+        )  # fmt: skip
+        backup.require_space(target.parent, sum(path.stat().st_size for path in files.values()))
+        partial = work / "archive.tar"
+        archive.write(partial, about, files)
+        if archive.read(partial) != about:
+            raise GoodbotError("the backup was written and reads otherwise: is the disk failing?")
+        size = partial.stat().st_size
+        _publish(partial, target)
+    return Made(path=target, size=size, about=about)
+
+
+def _require_new(target: Path) -> None:
+    if os.path.lexists(target):
+        raise UsageError(f"{target} is there already: a backup never replaces a file")
+    if not target.parent.is_dir():
+        raise UsageError(f"{target.parent} is no directory")
+
+
+@contextlib.contextmanager
+def _workshop(beside: Path) -> Generator[Path]:
+    """A private directory on the disk that the backup goes to."""
+    work = Path(tempfile.mkdtemp(prefix=".goodbot-backup-", dir=beside))
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _quiet(home: Path) -> Generator[bool]:
+    """Nobody starts meanwhile; False when a daemon runs already, which is only read beside."""
+    lock = HomeLock(home)
+    try:
+        lock.acquire()
+        still = True
+    except BusyError:
+        still = False
+    try:
+        yield still
+    finally:
+        lock.release()
+
+
+def _settings(home: Path, config: Path | None, work: Path) -> dict[str, Path]:
+    """Copies of what may change while the archive is written, by their names in it."""
+    sources = {name: home / name for name in _SETTINGS}
+    if config is not None:
+        sources["config.toml"] = config
+    sources |= {path.relative_to(home).as_posix(): path for path in _plain(home / "connectors")}
+    copies: dict[str, Path] = {}
+    for number, (name, source) in enumerate(sources.items()):
+        if archive.allowed(name) and source.is_file():
+            copies[name] = work / f"file-{number}"
+            shutil.copyfile(source, copies[name])
+    return copies
+
+
+def _plain(folder: Path) -> Iterator[Path]:
+    """Regular files below it: a socket cannot be kept, and a link leads elsewhere."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = Path(parent, name)
+            if stat.S_ISREG(path.lstat().st_mode):
+                yield path
+
+
+def _publish(partial: Path, target: Path) -> None:
+    """Give the file its name in one step, and never somebody else's."""
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        _require_new(target)
+    except OSError:  # a file system without hard links
+        _require_new(target)
+        partial.rename(target)
+    backup.sync(target.parent)

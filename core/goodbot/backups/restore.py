@@ -1,0 +1,185 @@
+"""Bringing a backup back: all of it is checked in a directory beside the state directory first.
+
+Then two renames put it in its place. Killed before the second one, it is finished at the next
+start (`lock.finish_restore`); killed before the first, nothing has happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from goodbot import config
+from goodbot.adapters import verify
+from goodbot.backups import archive
+from goodbot.errors import AdapterError, ConfigError, StoreError
+from goodbot.home import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
+from goodbot.lock import HomeLock, holder, prepare_home
+from goodbot.secrets import FILE as SECRETS
+from goodbot.store import Store, backup
+from goodbot.store.migrate import migrations
+from goodbot.store.shape import require_shape
+
+_STAGING = ".restoring-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A backup that was unpacked and found whole."""
+
+    staging: Path
+    about: archive.About
+    replaces: tuple[str, ...]
+    """What is there now, one line each; empty for an empty directory."""
+    notes: tuple[str, ...]
+    """What a person should know before they agree, one sentence each."""
+
+
+@contextlib.asynccontextmanager
+async def prepared(path: Path, home: Path) -> AsyncGenerator[Prepared]:
+    """Unpack and check a backup; the state directory is locked, and untouched, until `swap`.
+
+    Raises BusyError while goodbot runs, ArchiveError, StoreError, NewerDataError, StoreFullError.
+    """
+    if os.path.ismount(home):
+        raise StoreError(f"{home} is a mount point and cannot be exchanged: use a directory in it")
+    prepare_home(home)
+    lock = HomeLock(home)
+    lock.acquire()
+    try:
+        with backup.explained(home.parent):
+            _sweep(home)
+            staging = Path(tempfile.mkdtemp(prefix=home.name + _STAGING, dir=home.parent))
+        ours = HomeLock(staging)
+        ours.acquire()
+        try:
+            with backup.explained(path):
+                yield await _prepare(path, home, staging)
+        finally:
+            ours.release()
+            shutil.rmtree(staging, ignore_errors=True)
+    finally:
+        lock.release()
+
+
+async def _prepare(path: Path, home: Path, staging: Path) -> Prepared:
+    about = archive.read(path, staging)
+    database = staging / DATABASE
+    found = backup.verify(database)
+    backup.require_schema(found.schema, len(migrations()))
+    require_shape(database, found.schema)
+    expected = (about.schema, about.turns, about.ratings)
+    if (found.schema, found.rows["turns"], found.rows["labels"]) != expected:
+        raise StoreError(f"the database in {path} is not the one that its list speaks of")
+    adapters = staging / "adapters"
+    adapters.mkdir(mode=0o700, exist_ok=True)
+    notes = _check_adapters(database, adapters)
+    await (await Store.open(database)).close()
+    backup.beside(database, found.schema).unlink(missing_ok=True)  # the backup itself is the copy
+    notes += _check_config(staging, home)
+    return Prepared(staging=staging, about=about, replaces=_present(home), notes=tuple(notes))
+
+
+def _check_adapters(database: Path, folder: Path) -> list[str]:
+    known = dict(backup.adapters(database))
+    there = {entry.name for entry in folder.iterdir()}
+    if strange := sorted(there - set(known)):
+        raise StoreError(f"the adapter {strange[0]} is not in the backup's database")
+    for directory in sorted(there):
+        try:
+            verify(folder, directory, known[directory])
+        except AdapterError as error:
+            raise StoreError(
+                f"the backup holds an adapter that cannot be trusted: {error}"
+            ) from error
+    return [f"the files of the adapter {name} are not in it" for name in sorted(set(known) - there)]
+
+
+def _check_config(staging: Path, home: Path) -> list[str]:
+    """Settings give rights to people and to plugins: what changes is said."""
+    notes: list[str] = []
+    mine, theirs = home / "config.toml", staging / "config.toml"
+    if not theirs.exists():
+        return ["it holds no config.toml"]
+    if mine.exists() and mine.read_bytes() != theirs.read_bytes():
+        notes.append("its config.toml is not the one that you have now")
+    try:
+        settings = config.load(staging)
+    except ConfigError as error:
+        return [*notes, f"this goodbot cannot read its config.toml: {error}"]
+    if settings.plugins.enable:
+        notes.append(f"it switches these plugins on: {', '.join(settings.plugins.enable)}")
+    for name, table in settings.connectors.items():
+        owners = table.get("owners", ())
+        if owners:
+            notes.append(f"owners on {name}: {', '.join(map(str, owners))}")
+    return notes
+
+
+def _present(home: Path) -> tuple[str, ...]:
+    """What the state directory holds now."""
+    beside = {"lock", f"{DATABASE}-wal", f"{DATABASE}-shm"}
+    names = sorted(entry.name for entry in home.iterdir() if entry.name not in beside)
+    if not names:
+        return ()
+    lines = [f"{home}: {', '.join(names)}"]
+    with contextlib.suppress(StoreError):
+        rows = backup.count(home / DATABASE)
+        lines.append(f"{rows['turns']} answers, {rows['labels']} ratings")
+    return tuple(lines)
+
+
+def swap(ready: Prepared, home: Path, *, now: float) -> Path | None:
+    """Put it in place of the state directory; returns where that lies now, None if it was empty.
+
+    Tokens stay. `now` in seconds since the epoch. Raises StoreError, and then nothing has changed.
+    """
+    stamp = datetime.fromtimestamp(now, tz=UTC).strftime("%Y%m%d-%H%M%S")
+    before = home.with_name(f"{home.name}{BEFORE_RESTORE}{stamp}")
+    restored = home.with_name(home.name + RESTORED)
+    with backup.explained(home):
+        if os.path.lexists(before):
+            raise StoreError(f"{before} is there already: wait a second and try again")
+        if (home / SECRETS).exists():
+            shutil.copy2(home / SECRETS, ready.staging / SECRETS, follow_symlinks=False)
+        _sync_all(ready.staging)
+        ready.staging.rename(restored)
+        try:
+            home.rename(before)
+            try:
+                restored.rename(home)
+            except OSError:
+                before.rename(home)
+                raise
+        except OSError:
+            restored.rename(ready.staging)
+            raise
+        for name in GIVEN:  # a person's own, and not in a backup
+            if (before / name).exists():
+                (before / name).rename(home / name)
+        backup.sync(home.parent)
+    if ready.replaces:
+        return before
+    shutil.rmtree(before, ignore_errors=True)
+    return None
+
+
+def _sync_all(folder: Path) -> None:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            backup.sync(Path(parent, name))
+        backup.sync(Path(parent))
+
+
+def _sweep(home: Path) -> None:
+    """Remove what killed restores have left beside the state directory."""
+    for entry in home.parent.iterdir():
+        stale = entry.name == home.name + RESTORED or entry.name.startswith(home.name + _STAGING)
+        if stale and not entry.is_symlink() and not holder(entry)[0]:
+            shutil.rmtree(entry, ignore_errors=True)

@@ -1,0 +1,27 @@
+"""One question with yes or no, before something is replaced or deleted."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from goodbot.errors import UsageError
+
+
+def agrees(question: str, *, yes: bool) -> bool:
+    """What the person says; no is the default. `yes` answers for them.
+
+    Raises UsageError where nobody can be asked, KeyboardInterrupt for Ctrl-C.
+    """
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nobody can be asked here: say --yes if that is what you want")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    # Under `asyncio.run` Ctrl-C would only mark the task as cancelled, and go on reading.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    finally:
+        signal.signal(signal.SIGINT, before)

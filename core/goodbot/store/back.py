@@ -1,0 +1,108 @@
+"""The way back one release: what undoes the newest migration, after a verified copy was made."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncGenerator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import aiosqlite
+
+from goodbot.errors import UsageError
+from goodbot.home import DATABASE
+from goodbot.lock import HomeLock
+from goodbot.store import backup
+from goodbot.store.connection import connect, set_pragmas
+from goodbot.store.migrate import check, migrations, schema, step
+from goodbot.store.query import fetch, first
+from goodbot.store.writer import explain
+
+_GIVEN_UP: dict[int, dict[str, str]] = {
+    2: {
+        "grants": "people named by pairing or by `people grant`: name them in config.toml",
+        "links": "linked accounts: each is a rater of its own again",
+        "quarantines": "spans of ratings left out: what they hold stays away until rated again",
+    },
+}
+"""By schema: tables that the release before has no place for, and what is lost with their rows."""
+
+_NOTES: dict[int, tuple[str, ...]] = {
+    2: (
+        "tokens that `goodbot init` has kept: set them in the environment",
+        "settings of this release: take out of config.toml what the older one does not know",
+    ),
+}
+
+
+async def given_up(home: Path) -> Sequence[str]:
+    """What a step back would lose, one line each; empty if there is no step to go.
+
+    Raises UsageError without data, BusyError while goodbot runs, StoreError, NewerDataError.
+    """
+    async with _alone(home) as db:
+        version = await schema(db)
+        if _script(version) is None:
+            return ()
+        lines: list[str] = []
+        for table, what in _GIVEN_UP.get(version, {}).items():
+            row = first(await fetch(db, f"SELECT count(*) FROM {table}"))  # noqa: S608
+            if row and row[0]:
+                lines.append(f"{row[0]} {what}")
+        return (*lines, *_NOTES.get(version, ()))
+
+
+async def step_back(home: Path) -> str:
+    """Make the data fit the release before this one; returns the sentence to print.
+
+    Show `given_up` to a person first. Raises like it; then nothing has changed.
+    """
+    path = home / DATABASE
+    async with _alone(home) as db:
+        version = await schema(db)
+        script = _script(version)
+        if script is None:
+            return f"The data is of schema {version}: the release before this one can read it."
+        copy = await asyncio.to_thread(backup.before_change, path, version)
+        await step(db, script, version - 1)
+    await asyncio.to_thread(backup.verify, path)
+    return (
+        f"The data is of schema {version - 1} now: install the release before this one, and do "
+        f"not start this one again. What the data was is in {copy.path}"
+    )
+
+
+def _script(version: int) -> str | None:
+    """What undoes migration `version`; None unless it is the newest, and not the first."""
+    if version != len(migrations()):
+        return None
+    found = sorted(
+        entry.read_text(encoding="utf-8")
+        for entry in files("goodbot.store").joinpath("migrations", "back").iterdir()
+        if entry.name.startswith(f"{version:04d}_")
+    )
+    return found[0] if found else None
+
+
+@contextlib.asynccontextmanager
+async def _alone(home: Path) -> AsyncGenerator[aiosqlite.Connection]:
+    """The database as it is, while no other goodbot can have it."""
+    path = home / DATABASE
+    if not path.is_file():
+        raise UsageError(f"there is no data in {home}")
+    lock = HomeLock(home)
+    lock.acquire()
+    try:
+        db = await connect(path, "mode=rw")
+        try:
+            await check(db)
+            await set_pragmas(db)
+            yield db
+        finally:
+            await db.close()
+    except sqlite3.Error as error:
+        raise explain(error) from error
+    finally:
+        lock.release()

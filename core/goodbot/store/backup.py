@@ -1,0 +1,203 @@
+"""A copy of the database: one moment of it, checked row by row, for its owner's eyes only.
+
+`VACUUM INTO` writes what is there and nothing that was deleted, so a forgotten word is in no copy
+that is made afterwards. It reads, so that it may run beside the daemon's one writer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from goodbot.errors import NewerDataError, StoreError, StoreFullError
+from goodbot.home import APPLICATION_ID
+from goodbot.store.writer import explain
+
+_MARGIN = 1024 * 1024
+"""Bytes that must stay free on the disk."""
+_BUSY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Copy:
+    """A database file that was found whole. `rows` counts them by table."""
+
+    path: Path
+    schema: int
+    size: int
+    rows: Mapping[str, int]
+
+
+def copy(source: Path, target: Path, *, still: bool = False) -> Copy:
+    """Write a verified copy of the database `source` to `target`, which it replaces in one step.
+
+    `still`: nobody writes to `source` meanwhile, and the copy must have exactly its rows.
+    Raises StoreError (damaged, not ours), StoreFullError; then `target` is as it was.
+    """
+    partial = target.with_name(f"{target.name}.partial")
+    with explained(target), contextlib.closing(_open(source, _still(source, still))) as db:
+        require_space(target.parent, size(db))
+        expected = _rows(db) if still else None
+        try:
+            partial.unlink(missing_ok=True)
+            os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            db.execute("VACUUM INTO ?", (str(partial.absolute()),))
+            found = verify(partial)
+            if expected is not None and expected != found.rows:
+                raise StoreError("the copy of the database lacks rows: try again")
+            sync(partial)
+            partial.replace(target)
+            sync(target.parent)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    return Copy(path=target, schema=found.schema, size=found.size, rows=found.rows)
+
+
+def verify(path: Path) -> Copy:
+    """Read all of a database that nobody has open. Raises StoreError for what is not whole."""
+    with explained(path), contextlib.closing(_open(path, "mode=ro&immutable=1")) as db:
+        if _number(db, "application_id") != APPLICATION_ID:
+            raise StoreError(f"{path.name} is not a goodbot database")
+        _require_whole(db, path)
+        return Copy(
+            path=path,
+            schema=_number(db, "user_version"),
+            size=path.stat().st_size,
+            rows=_rows(db),
+        )
+
+
+def _require_whole(db: sqlite3.Connection, path: Path) -> None:
+    wrong = [str(row[0]) for row in db.execute("PRAGMA integrity_check(1)")]
+    if wrong != ["ok"]:
+        raise StoreError(f"the database {path.name} is damaged: {wrong[0][:200]}")
+    if db.execute("PRAGMA foreign_key_check").fetchone():
+        raise StoreError(f"the database {path.name} is damaged: rows point to missing rows")
+
+
+def require_schema(found: int, known: int) -> None:
+    """Raise NewerDataError for data that this version cannot read."""
+    if found > known:
+        raise NewerDataError(
+            f"the data is from a newer goodbot (schema {found}, this one knows {known}): "
+            "install that version again, or run `goodbot upgrade --back` with the newer one"
+        )
+
+
+def beside(path: Path, schema: int) -> Path:
+    """Where the copy lies that is made of `path` before its schema changes."""
+    return path.with_name(f"{path.name}.schema-{schema}.bak")
+
+
+def before_change(path: Path, schema: int) -> Copy:
+    """The copy to go back to, made before the schema changes. Raises StoreError; nothing changed."""
+    with explained(path), contextlib.closing(_open(path, "mode=ro")) as db:
+        _require_whole(db, path)
+        # The copy, and the changed pages in the write-ahead log.
+        require_space(path.parent, 2 * size(db))
+    return copy(path, beside(path, schema), still=True)
+
+
+def expire(path: Path, before: float) -> list[Path]:
+    """Delete the copies beside the database that are older; their words outlive no forgetting."""
+    gone: list[Path] = []
+    for found in sorted(path.parent.glob(f"{path.name}.schema-*.bak")):
+        if found.stat().st_mtime < before:
+            found.unlink(missing_ok=True)
+            gone.append(found)
+    return gone
+
+
+def count(path: Path) -> Mapping[str, int]:
+    """Rows by table of a database that nobody writes to. Raises StoreError."""
+    with explained(path), contextlib.closing(_open(path, _still(path))) as db:
+        return _rows(db)
+
+
+def adapters(path: Path) -> list[tuple[str, str]]:
+    """Directory and sha256 of every adapter whose files a copy's rows speak of."""
+    with explained(path), contextlib.closing(_open(path, "mode=ro&immutable=1")) as db:
+        columns = {row[1] for row in db.execute("PRAGMA table_info(adapters)")}
+        kept = "WHERE erased_at IS NULL" if "erased_at" in columns else ""
+        found = db.execute(f"SELECT directory, sha256 FROM adapters {kept} ORDER BY version")  # noqa: S608
+        return [(str(directory), str(sha256)) for directory, sha256 in found]
+
+
+def size(db: sqlite3.Connection) -> int:
+    """Bytes of the whole database."""
+    return _number(db, "page_count") * _number(db, "page_size")
+
+
+def require_space(directory: Path, needed: int) -> None:
+    """Raise StoreFullError unless so many bytes, and some more, are free there."""
+    free = shutil.disk_usage(directory).free
+    if free < needed + _MARGIN:
+        raise StoreFullError(
+            f"{megabytes(needed + _MARGIN)} are needed in {directory} and {megabytes(free)} are "
+            "free: free some space and try again; nothing was changed"
+        )
+
+
+def megabytes(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def sync(path: Path) -> None:
+    """Return once a file, or a directory's entries, are on the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Generator[None]:
+    """What SQLite and the file system raise, as a sentence: StoreError, StoreFullError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(error) from error
+    except OSError as error:
+        raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error
+
+
+def _still(path: Path, still: bool = True) -> str:
+    """How to read a file that nobody writes to: SQLite would make the log's files for a reader."""
+    log = path.with_name(f"{path.name}-wal")
+    logged = log.exists() and log.stat().st_size > 0
+    return "mode=ro&immutable=1" if still and not logged else "mode=ro"
+
+
+def _open(path: Path, how: str) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=_BUSY_SECONDS
+    )
+    try:
+        db.execute("PRAGMA trusted_schema = 0")  # the file may come from anybody
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _number(db: sqlite3.Connection, pragma: str) -> int:
+    return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _rows(db: sqlite3.Connection) -> dict[str, int]:
+    tables = db.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    ).fetchall()
+    counts: dict[str, int] = {}
+    for (name,) in tables:
+        quoted = str(name).replace('"', '""')
+        counts[name] = db.execute(f'SELECT count(*) FROM "{quoted}"').fetchone()[0]  # noqa: S608
+    return counts

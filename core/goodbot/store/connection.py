@@ -1,0 +1,51 @@
+"""Connecting to SQLite, with the settings that the store's promises hang on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from goodbot.errors import StoreError
+from goodbot.store.query import fetch, first
+
+PRAGMAS = {
+    "journal_mode": "wal",
+    "synchronous": 2,  # FULL: a commit that returned survives a power cut
+    "foreign_keys": 1,
+    "trusted_schema": 0,
+    "secure_delete": 1,  # what is deleted is overwritten: nothing of it stays in the free space
+}
+BUSY_SECONDS = 5.0
+"""How long another program may hold the database before a write fails."""
+
+
+async def connect(path: Path, how: str = "mode=rwc") -> aiosqlite.Connection:
+    """A connection to the file; `how` is SQLite's: `mode=ro`, `mode=rw`, or `rwc` to create it.
+
+    Raises sqlite3.Error.
+    """
+    connection = aiosqlite.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=BUSY_SECONDS
+    )
+    try:
+        return await connection
+    except BaseException:
+        # Its thread still has a word for this event loop, which must not be closed by then.
+        thread: Any = getattr(connection, "_thread", connection)
+        await asyncio.to_thread(thread.join, BUSY_SECONDS)
+        raise
+
+
+async def set_pragmas(db: aiosqlite.Connection) -> None:
+    """Set the settings that the promises hang on, and read them back: some are silently ignored."""
+    for name, value in PRAGMAS.items():
+        await fetch(db, f"PRAGMA {name} = {value}")
+        row = first(await fetch(db, f"PRAGMA {name}"))
+        if row is None or row[0] != value:
+            raise StoreError(
+                f"SQLite refused {name}={value} (it says {row[0] if row else 'nothing'}): "
+                "is the state directory on a network file system?"
+            )

@@ -1,0 +1,170 @@
+"""`goodbot backup` and `goodbot restore` as a person uses them, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from goodbot.cli import main
+from goodbot.lock import HomeLock
+
+from tests.cli.program import Bot, need_backend
+from tests.cli.terminal import Person
+from tests.core.store.golden import content, state_of_0_1_0, version
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    state_of_0_1_0(home)
+    (home / "config.toml").write_text("[serving]\nhistory = 2\n")
+    monkeypatch.setenv("GOODBOT_HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    return home
+
+
+def test_there_and_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = content(home / "goodbot.db")
+    assert main(["backup"]) == 0
+    said = capsys.readouterr().out
+    [path] = home.parent.glob("goodbot-*.tar")
+    assert str(path) in said
+    assert "24 answers, 26 ratings, 2 adapters" in said
+    assert "Not in it: tokens and base models" in said
+    shutil.rmtree(home)
+    assert main(["restore", str(path), "--yes", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["turns"], data["before"]) == (24, None)
+    assert len(content(home / "goodbot.db")["events"]) == len(before["events"])
+    assert main(["adapters"]) == 0
+    assert "v2" in capsys.readouterr().out
+
+
+def test_a_person_is_shown_it_and_asked(home: Path) -> None:
+    assert main(["backup", "b.tar"]) == 0
+    (home / "config.toml").write_text("[serving]\nhistory = 3\n")
+    with Person(home, "restore", "b.tar", columns=200) as person:
+        person.sees(
+            "24 answers, 26 ratings, 2 adapters", "its config.toml is not the one that you have now",
+            "replaces", "[y/N]",
+        )  # fmt: skip
+        person.type("\n")
+        assert person.ends() == 1
+        assert "Nothing was changed." in person.look()
+    assert "history = 3" in (home / "config.toml").read_text()
+    assert version(home / "goodbot.db") == 1
+    with Person(home, "restore", "b.tar", columns=200) as person:
+        person.sees("[y/N]")
+        person.type("y\n")
+        assert person.ends() == 0
+        assert "What was there lies in" in person.look()
+    assert "history = 2" in (home / "config.toml").read_text()
+
+
+def test_ctrl_c_at_the_question_leaves_nothing(home: Path) -> None:
+    assert main(["backup", "b.tar"]) == 0
+    with Person(home, "restore", "b.tar") as person:
+        person.sees("[y/N]")
+        person.type("\x03")
+        assert person.ends() == 130
+    assert version(home / "goodbot.db") == 1
+    assert {entry.name for entry in home.parent.iterdir()} == {"home", "b.tar"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "sentence"),
+    [(["backup", "b.tar"], 2, "never replaces a file"), (["backup", "no/b.tar"], 2, "no directory"),
+     (["--home", "none", "backup"], 2, "there is no goodbot in"),
+     (["restore", "b.tar"], 2, "say --yes"), (["restore", "none.tar"], 1, "none.tar"),
+     (["restore", "text"], 1, "no backup"), (["restore", "home"], 1, "directory"),
+     (["restore"], 2, "required")],
+)  # fmt: skip
+def test_what_is_refused(
+    home: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, sentence: str
+) -> None:
+    assert main(["backup", "b.tar"]) == 0
+    Path("text").write_text("not a tar " * 200)
+    capsys.readouterr()
+    assert main(argv) == code
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert content(home / "goodbot.db")["turns"]
+
+
+def test_a_running_goodbot_is_backed_up_and_not_replaced(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = HomeLock(home)
+    lock.acquire()
+    assert main(["backup", "b.tar"]) == 0
+    assert main(["restore", "b.tar", "--yes"]) == 75
+    assert f"process {os.getpid()}" in capsys.readouterr().err
+    lock.release()
+
+
+def test_beside_a_real_daemon(tmp_path: Path) -> None:
+    need_backend()
+    bot = Bot(tmp_path / "home")
+    bot.start()
+    try:
+        done = bot.call("backup", str(tmp_path / "with a space.tar"))
+        assert done.returncode == 0, done.stderr
+        with tarfile.open(tmp_path / "with a space.tar") as tar:
+            assert {"manifest.json", "goodbot.db"} <= set(tar.getnames())
+        assert bot.call("restore", str(tmp_path / "with a space.tar"), "--yes").returncode == 75
+        assert bot.json("status")["store"] == "ok"
+    finally:
+        bot.stop()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 900 KB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=900k,mode=700", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_too_small_is_said_and_left_clean(
+    home: Path,
+    small_disk: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert main(["backup", str(small_disk / "b.tar")]) == 1
+    assert "are needed in" in capsys.readouterr().err
+    assert list(small_disk.iterdir()) == []
+    # And when the file system said that there is space, and there is not:
+    monkeypatch.setattr("goodbot.store.backup.require_space", lambda *_: None)
+    (small_disk / "fill").write_bytes(bytes(600_000))
+    assert main(["backup", str(small_disk / "b.tar")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert [entry.name for entry in small_disk.iterdir()] == ["fill"]
+
+
+def test_an_upgrade_on_a_full_disk_changes_nothing(
+    small_disk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = small_disk / "home"
+    path = state_of_0_1_0(home)
+    before = content(path)
+    assert main(["--home", str(home), "status"]) == 1
+    assert "nothing was changed" in capsys.readouterr().err
+    monkeypatch.setattr("goodbot.store.backup.require_space", lambda *_: None)
+    free = shutil.disk_usage(small_disk).free
+    (small_disk / "fill").write_bytes(bytes(max(0, free - 100_000)))
+    assert main(["--home", str(home), "status"]) == 1
+    assert "disk is full" in capsys.readouterr().err
+    assert (version(path), content(path)) == (1, before)
+    assert list(home.glob("*.partial")) + list(home.glob("*.bak")) == []
