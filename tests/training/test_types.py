@@ -81,6 +81,7 @@ def test_a_bad_item(changes: dict[str, Any], word: str) -> None:
         {"steps": 1.5},
         {"learning_rate": 0},
         {"learning_rate": float("nan")},
+        {"learning_rate_scale": 0},
         {"kl": -1},
         {"objective": 3},
         {"ema_decay": 1.0},
@@ -92,6 +93,13 @@ def test_a_bad_item(changes: dict[str, Any], word: str) -> None:
 )
 def test_a_bad_setting(settings: dict[str, Any]) -> None:
     refused(raw_job(settings=settings), next(iter(settings)).split("_")[0])
+
+
+def test_the_learning_rate_is_the_sizes_own_unless_it_is_set() -> None:
+    assert TrainingSettings().rate_for(10**6) == 3e-3
+    assert TrainingSettings(learning_rate_scale=0.5).rate_for(10**6) == 1.5e-3
+    assert TrainingSettings(learning_rate_scale=0.5, learning_rate=0.1).rate_for(10**6) == 0.1
+    assert TrainingSettings().rate_for(10**9) < 1e-3
 
 
 def test_an_optional_setting_may_be_null() -> None:

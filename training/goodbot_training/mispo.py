@@ -11,6 +11,10 @@ Both terms are *detached* coefficients: the gradient flows through log π_θ onl
 
 * `filter`, the paper (Step 3.5 Flash, arXiv 2602.10604, §5.2): both terms are 0 or 1, inside the
   band or not.
+* `sign_aware`: a token stops when it has already moved out of the band the way its advantage
+  pushes it (a good one above it, a bad one below); the others weigh 1, whatever their ratio. The
+  trajectory mask is wide and stops only what is no longer this policy's own.
+* `reinforce`: both terms 1, for comparison.
 * `scale`: x clipped to the token band, times min(1, ρ̄/low, high/ρ̄). A clipped token keeps its
   gradient, weighted as at the band's edge. The other reading of "clip", -clip(x)·A, whose gradient
   dies outside, was measured beside it (tiny model, 40 ratings at T 0.8, 10 % noise, 3 seeds,
@@ -55,6 +59,19 @@ def _clip_tokens(xp: Any, ratio: Array, advantages: Array, low: float, high: flo
     return xp.clip(ratio, low, high)
 
 
+def _sign_aware_tokens(xp: Any, ratio: Array, advantages: Array, low: float, high: float) -> Array:
+    moved = ((advantages > 0) & (ratio > high)) | ((advantages < 0) & (ratio < low))
+    return xp.where(moved, 0.0, 1.0)
+
+
+def _every_token(xp: Any, ratio: Array, advantages: Array, low: float, high: float) -> Array:
+    return xp.ones_like(ratio)
+
+
+def _every_trajectory(xp: Any, ratio: Array, low: float, high: float) -> Array:
+    return xp.ones_like(ratio)
+
+
 def _mask_trajectory(xp: Any, ratio: Array, low: float, high: float) -> Array:
     return xp.where(inside(ratio, low, high), 1.0, 0.0)
 
@@ -66,12 +83,16 @@ def _scale_trajectory(xp: Any, ratio: Array, low: float, high: float) -> Array:
 TERMS: dict[str, tuple[TokenTerm, TrajectoryTerm]] = {
     "filter": (_mask_tokens, _mask_trajectory),
     "scale": (_clip_tokens, _scale_trajectory),
+    "sign_aware": (_sign_aware_tokens, _mask_trajectory),
+    "reinforce": (_every_token, _every_trajectory),
 }
 """Each variant's token term and trajectory term."""
 
 BANDS: dict[str, tuple[float, float]] = {
     "filter": (0.996, 1.001),
     "scale": (0.996, 1.001),
+    "sign_aware": (0.2, 5.0),
+    "reinforce": (0.2, 5.0),
 }
 """Each variant's own trajectory band."""
 
@@ -89,10 +110,11 @@ class MisPo:
 
     @classmethod
     def from_settings(cls, settings: TrainingSettings) -> MisPo:
-        """The variant named by `settings.objective`."""
-        low, high = BANDS[settings.objective]
+        """The variant named by `settings.objective`; another objective's terms are REINFORCE's."""
+        variant = settings.objective if settings.objective in TERMS else "reinforce"
+        low, high = BANDS[variant]
         return cls(
-            variant=settings.objective,
+            variant=variant,
             token_low=settings.token_low,
             token_high=settings.token_high,
             trajectory_low=low if settings.trajectory_low is None else settings.trajectory_low,

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.backend import LoraSettings, OptimizerSettings, StepStats, TrainingBackend
 
-from goodbot_training.advantages import compute_advantages
 from goodbot_training.batches import make_batches, planned_steps
 from goodbot_training.evaluation import Verdict, decide, measure
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import Rollout, build_rollouts, score
-from goodbot_training.settings import learning_rate_for
 from goodbot_training.types import HELD_OUT, TRAIN, Job, data_error
 
 if TYPE_CHECKING:
@@ -53,12 +51,10 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
 
     rewards = [rollout.reward for rollout in train]
     weights = [rollout.weight for rollout in train]
-    advantages, baseline = compute_advantages(
-        job.baseline, rewards, weights, decay=settings.ema_decay
-    )
+    advantages, baseline = objective.advantages(job.baseline, rewards, weights)
     batches = make_batches(train, advantages, settings, seed=job.seed)
     optimizer = OptimizerSettings(
-        learning_rate=settings.learning_rate or learning_rate_for(backend.parameters),
+        learning_rate=settings.rate_for(backend.parameters),
         warmup_steps=settings.warmup,
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,

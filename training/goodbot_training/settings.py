@@ -15,8 +15,8 @@ def data_error(sentence: str) -> TrainingError:
     return TrainingError(sentence, kind="data")
 
 
-OBJECTIVES = ("filter", "scale")
-"""The variants of MIS-PO; `goodbot_training.mispo` defines them."""
+OBJECTIVES = ("filter", "scale", "sign_aware", "reinforce", "sft_good", "kto", "bco")
+"""The first three are variants of MIS-PO; see `goodbot_training.objectives`."""
 
 
 def learning_rate_for(parameters: int) -> float:
@@ -37,6 +37,8 @@ class TrainingSettings:
     """One of `OBJECTIVES`."""
     learning_rate: float | None = None
     """None: by the model's size; see `learning_rate_for`."""
+    learning_rate_scale: float = 1.0
+    """Times that; a learning rate that is set stays as it is."""
     warmup: int = 0
     """Optimizer steps of linear warm-up."""
     weight_decay: float = 0.0
@@ -50,7 +52,9 @@ class TrainingSettings:
     max_passes: int = 16
     """How often a round may look at one rating, at most: few ratings make few steps."""
     kl: float = 0.1
-    """Weight of the KL term to the base."""
+    """Weight of the KL term to the base; `kto` and `bco` have none."""
+    beta: float = 0.1
+    """Of `kto` and `bco`: how far the policy may go from the base for a rating."""
     token_low: float = 0.5
     token_high: float = 2.0
     trajectory_low: float | None = None
@@ -93,6 +97,10 @@ class TrainingSettings:
         except ValueError as error:
             raise data_error(str(error)) from error
 
+    def rate_for(self, parameters: int) -> float:
+        """The learning rate for a model with so many weights in the adapted projections."""
+        return self.learning_rate or self.learning_rate_scale * learning_rate_for(parameters)
+
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise ValueError(
@@ -101,7 +109,9 @@ class TrainingSettings:
         for name in ("rank", "batch_size", "steps", "max_passes", "max_sequence_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Training setting {name} must be at least 1.")
-        for name in ("learning_rate", "alpha", "max_grad_norm", "token_low"):
+        for name in (
+            "learning_rate", "learning_rate_scale", "alpha", "max_grad_norm", "token_low", "beta",
+        ):  # fmt: skip
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"Training setting {name} must be above 0.")

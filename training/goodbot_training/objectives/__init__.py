@@ -1,23 +1,41 @@
-"""The objectives by name, behind one interface: `goodbot.backend.LossFunction`.
+"""The objectives by name, behind one interface.
 
-An objective is called as `loss(xp, policy_logprobs, sampling_logprobs, reference_logprobs,
-advantages, mask, normalizer)` and returns the loss and the statistics that `MisPo.__call__`
-describes. Today all are variants of MIS-PO; others (KTO, good-only SFT) join here.
+An objective turns the rewards of a round into advantages (`advantages`), and is itself a
+`goodbot.backend.LossFunction`: `loss(xp, policy_logprobs, sampling_logprobs, reference_logprobs,
+advantages, mask, normalizer)`, which returns the loss and the statistics that `MisPo.__call__`
+describes. The variants of MIS-PO are what goodbot trains with; the others are there to be compared
+with, and for those who want them.
 """
 
 from __future__ import annotations
 
-from goodbot.backend import LossFunction
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
+from goodbot_training.advantages import compute_advantages
 from goodbot_training.mispo import TERMS, MisPo
+from goodbot_training.objectives.base import Objective
+from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
 from goodbot_training.types import TrainingSettings
 
-NAMES: tuple[str, ...] = tuple(TERMS)
+_MAKERS: dict[str, Callable[[TrainingSettings], Objective]] = {
+    **dict.fromkeys(TERMS, lambda s: Objective(MisPo.from_settings(s), _against_baseline(s))),
+    "sft_good": lambda s: Objective(MisPo.from_settings(s), goods_only),
+    "kto": lambda s: Objective(Kto(beta=s.beta), signed),
+    "bco": lambda s: Objective(Bco(beta=s.beta), signed),
+}
+
+NAMES: tuple[str, ...] = tuple(_MAKERS)
 
 
-def make_objective(settings: TrainingSettings) -> LossFunction:
+def make_objective(settings: TrainingSettings) -> Objective:
     """The objective that `settings.objective` names."""
-    return MisPo.from_settings(settings)
+    return _MAKERS[settings.objective](settings)
 
 
-__all__ = ["NAMES", "make_objective"]
+def _against_baseline(settings: TrainingSettings) -> Any:
+    return partial(compute_advantages, decay=settings.ema_decay)
+
+
+__all__ = ["NAMES", "Objective", "make_objective"]
