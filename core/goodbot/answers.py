@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import logging
 import weakref
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import aiosqlite
 
@@ -16,7 +16,16 @@ from goodbot.config import ServingConfig
 from goodbot.connector import Connector, ReplyStream
 from goodbot.dispatcher import Dispatcher
 from goodbot.errors import ConnectorError, RetriableError, ServerError
-from goodbot.events import Button, ChannelRef, Event, Message, MessageEvent, MessageRef, Reply
+from goodbot.events import (
+    Button,
+    ChannelKind,
+    ChannelRef,
+    Event,
+    Message,
+    MessageEvent,
+    MessageRef,
+    Reply,
+)
 from goodbot.plugins import PluginHost
 from goodbot.server import Generated, GenerateRequest, Server
 from goodbot.store import Store, inbox, ledger, turns
@@ -69,11 +78,12 @@ class Answers:
         stored = await self._store.read(lambda db: turns.get(db, id_))
         if stored is not None:
             return stored
-        messages = await self._prompt(event)
+        earlier = await self._earlier(event)
+        messages = self._prompt(event, earlier)
         try:
             generated = await self._generate(event, messages, stream)
         except ServerError as error:
-            logger.error("no answer: %s", error)
+            logger.error("no answer: %s", error, extra=_ids(event))
             await stream.cancel(
                 "I cannot answer right now: my model is not running. Please try again in a moment."
             )
@@ -84,25 +94,30 @@ class Answers:
             response=generated.text, version=generated.version, model=self._model,
             temperature=self._config.temperature, created_at=self._clock.now(),
             prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,
-            logprobs=generated.logprobs,
+            logprobs=generated.logprobs, context=tuple((e.turn, e.talker) for e in earlier),
         )  # fmt: skip
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
-        await self._store.write(lambda db: turns.insert(db, turn, trainable=trainable))
-        return turn
+        stored = await self._store.write(lambda db: _insert(db, event, turn, trainable=trainable))
+        if stored is None:
+            await stream.cancel("You are forgotten, and with you this question.")
+        return stored
 
-    async def _prompt(self, event: MessageEvent) -> list[Message]:
+    async def _earlier(self, event: MessageEvent) -> list[turns.Exchange]:
+        """What was said before in this conversation, as far back as the model is shown it."""
+        limit = self._config.history
+        if not limit:
+            return []
+        return await self._store.read(lambda db: turns.conversation(db, event.channel, limit))
+
+    def _prompt(self, event: MessageEvent, earlier: Sequence[turns.Exchange]) -> list[Message]:
         messages: list[Message] = []
         if self._config.system_prompt:
             messages.append({"role": "system", "content": self._config.system_prompt})
-        if self._config.history:
-            limit = self._config.history
-            for question, reply in await self._store.read(
-                lambda db: turns.conversation(db, event.channel, limit)
-            ):
-                messages += [
-                    {"role": "user", "content": question},
-                    {"role": "assistant", "content": reply},
-                ]
+        for exchange in earlier:
+            messages += [
+                {"role": "user", "content": exchange.question},
+                {"role": "assistant", "content": exchange.answer},
+            ]
         return [*messages, {"role": "user", "content": event.text}]
 
     async def _generate(
@@ -125,14 +140,17 @@ class Answers:
 
     async def _deliver(self, event: MessageEvent, turn: Turn, stream: ReplyStream) -> None:
         """Send, then record which messages carry the turn; a crash in between sends again."""
+        private = event.channel.kind is ChannelKind.PRIVATE
+        buttons = private or self._connectors[event.channel.connector].group_buttons
         text = turn.response if turn.response.strip() else "(The model gave an empty answer.)"
         reply = Reply(
-            text=f"{self._label}{text}", turn=turn.id, reply_to=event.message_id, buttons=BUTTONS
-        )
+            text=f"{self._label}{text}", turn=turn.id, reply_to=event.message_id,
+            buttons=BUTTONS if buttons else (),
+        )  # fmt: skip
         try:
             sent = await self._finish(stream, reply)
         except ConnectorError as error:
-            logger.error("an answer could not be sent: %s", error)
+            logger.error("an answer could not be sent: %s", error, extra=_ids(event))
             sent = ()
 
         async def operation(db: aiosqlite.Connection) -> None:
@@ -167,6 +185,21 @@ async def _stream(connector: Connector, event: MessageEvent) -> AsyncGenerator[R
         raise
 
 
+async def _insert(
+    db: aiosqlite.Connection, event: MessageEvent, turn: Turn, *, trainable: bool
+) -> Turn | None:
+    """Store a turn; returns it without the words of those who were forgotten while it was made.
+
+    None when that is the person who asked.
+    """
+    if not await inbox.is_open(db, event):
+        return None
+    gone = await turns.missing(db, [id_ for id_, _ in turn.context])
+    turn = turn.without(lambda id_, _: id_ in gone)
+    await turns.insert(db, turn, trainable=trainable and not gone)
+    return turn
+
+
 def turn_id(event: Event) -> str:
     """The id of the turn that answers an event: the same after a crash and a replay."""
     text = f"{event.user.connector}\0{event.user.account}\0{event.event_id}"
@@ -176,3 +209,12 @@ def turn_id(event: Event) -> str:
 def _seed(seed: int, event: Event) -> int:
     digest = hashlib.sha256(f"{seed}\0{event.event_id}".encode()).digest()
     return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
+
+
+def _ids(event: MessageEvent) -> dict[str, str]:
+    """What a log may say of a message: never its text."""
+    return {
+        "event_id": event.event_id,
+        "turn": turn_id(event),
+        "connector": event.user.connector,
+    }

@@ -147,6 +147,11 @@ class Connector(ABC):
     async def stop(self) -> None:
         """Disconnect; idempotent; no event is submitted after it returns."""
 
+    @property
+    def group_buttons(self) -> bool:
+        """Whether answers in shared channels have buttons, too; by the setting of that name."""
+        return bool(getattr(self.settings, "group_buttons", False))
+
     @abstractmethod
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
         """Send one reply that fits `message_limit`; returns the messages it became."""

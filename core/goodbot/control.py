@@ -51,7 +51,10 @@ async def execute(app: App, command: str, args: Sequence[str]) -> Result:
         name=command,
         args=" ".join(args),
     )
-    return await app.commands.execute(event)
+    result = await app.commands.execute(event, direct=True)
+    while result.later is not None:
+        result = await result.later()
+    return result
 
 
 class ControlSocket:
@@ -74,12 +77,14 @@ class ControlSocket:
         finally:
             os.umask(umask)
 
-    async def stop(self) -> None:
-        """Stop listening and hang up; idempotent."""
+    async def stop(self, *, grace: float = 0.0) -> None:
+        """Stop listening; hang up after `grace` seconds on who is still being answered. Idempotent."""
         if self._server is not None:
             self._server.close()
             self._server = None
             self._path.unlink(missing_ok=True)
+        if self._tasks and grace:
+            await asyncio.wait(self._tasks, timeout=grace)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -137,8 +142,8 @@ async def _progress(app: App, writer: asyncio.StreamWriter, *, wanted: bool):
         shown: Any = None
         while True:
             await app.clock.sleep(0.2)
-            if app.trainer.progress is not None and app.trainer.progress != shown:
-                shown = app.trainer.progress
+            if app.scheduler.progress is not None and app.scheduler.progress != shown:
+                shown = app.scheduler.progress
                 await _send(writer, {"progress": dict(shown)})
 
     task = asyncio.create_task(report(), name="progress") if wanted else None

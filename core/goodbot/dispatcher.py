@@ -14,6 +14,7 @@ from typing import Any
 
 import aiosqlite
 
+from goodbot import pairing, strangers
 from goodbot.authorization import Authorization, Grant, person
 from goodbot.clock import Clock
 from goodbot.errors import StoreError
@@ -24,12 +25,12 @@ from goodbot.events import (
     MessageEvent,
     Outcome,
     RatingEvent,
-    RatingKind,
     Receipt,
 )
 from goodbot.limits import RateLimit
+from goodbot.news import Notice, Progress
 from goodbot.plugins import PluginHost
-from goodbot.store import Store, access, adapters, inbox, ledger, runs
+from goodbot.store import Store, adapters, channels, inbox, ledger, runs
 from goodbot.store.ledger import LabelChange
 from goodbot.text import clean
 
@@ -38,7 +39,12 @@ logger = logging.getLogger(__name__)
 _STALE_SECONDS = 600.0
 """A question that waited longer than this for a restart is not answered any more."""
 
+_PAIRED = (
+    "You are my owner now: talk to me, rate my answers (the good ones too), and see `/rl help`."
+)
+
 Work = Callable[[Event], Awaitable[None]]
+Tell = Callable[[Notice], Awaitable[None]]
 
 
 class Dispatcher:
@@ -46,14 +52,14 @@ class Dispatcher:
 
     def __init__(
         self, *, store: Store, authorization: Authorization, plugins: PluginHost, clock: Clock,
-        pool: runs.Pool, min_ratings: int, limit: RateLimit,
+        pool: runs.Pool, min_ratings: int, limit: RateLimit, schedule: str = "auto",
     ) -> None:  # fmt: skip
         self._store = store
         self._authorization = authorization
         self._plugins = plugins
         self._clock = clock
         self._pool = pool
-        self._min_ratings = min_ratings
+        self.progress = Progress(pool, min_ratings, schedule)
         self._limit = limit
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -61,7 +67,7 @@ class Dispatcher:
 
     def wire(
         self, *, answer: Work, command: Work, acknowledge: Callable[[Event, Receipt], Awaitable[None]],
-        rated: Callable[[], None], talked: Callable[[], None],
+        rated: Callable[[], None], talked: Callable[[], None], tell: Tell | None = None,
     ) -> None:  # fmt: skip
         """Say what follows a commit; these parts need the dispatcher themselves."""
         self._answer = answer
@@ -69,6 +75,7 @@ class Dispatcher:
         self.acknowledge = acknowledge
         self.rated = rated
         self._talked = talked
+        self._tell = tell
 
     async def submit(
         self, events: Sequence[Event], connector: str, cursor: str | None = None
@@ -87,6 +94,8 @@ class Dispatcher:
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
             receipts = await self._store.write(operation)
+            if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
+                await self._authorization.refresh(self._store)
             for event, receipt in zip(events, receipts, strict=True):
                 if not receipt.duplicate:
                     self._follow_up(event, receipt)
@@ -116,7 +125,7 @@ class Dispatcher:
             outcome = Outcome.ACCEPTED if self._in_time(event) else Outcome.IGNORED
             receipt = Receipt(event_id=event.event_id, outcome=outcome)
         else:
-            receipt = await self._admit(db, event)
+            receipt = await self._pair(db, event) or await self._admit(db, event)
         open_ = receipt.outcome is Outcome.ACCEPTED
         if open_ or receipt.text:
             await inbox.insert(db, event, receipt, self._clock.now(), open_=open_)
@@ -126,19 +135,25 @@ class Dispatcher:
         """Whether a message is answered."""
         if not isinstance(event, MessageEvent) or not event.addressed:
             return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
-        enabled = await access.channel_enabled(db, event.channel)
+        enabled = await channels.enabled(db, event.channel)
         if self._authorization.may_talk(event.user, event.channel, enabled=enabled):
             outcome = Outcome.ACCEPTED if self._in_time(event) else Outcome.IGNORED
             return Receipt(event_id=event.event_id, outcome=outcome)
-        text = ""
-        if event.channel.kind is ChannelKind.PRIVATE and await access.tell_once(
-            db, person(event.user)
-        ):
-            text = (
-                "This bot answers only the people its owner has named. "
-                f"To be named, give the owner your id: {event.user.id}"
-            )
+        private = event.channel.kind is ChannelKind.PRIVATE
+        text = await strangers.who_talks(db, event.user) if private else ""
         return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
+
+    async def _pair(self, db: aiosqlite.Connection, event: Event) -> Receipt | None:
+        """Make the sender of the connector's one-time code an owner; None when it is none.
+
+        The code itself is not stored anywhere. Wrong ones count, whoever they came from.
+        """
+        if not isinstance(event, MessageEvent) or event.channel.kind is not ChannelKind.PRIVATE:
+            return None
+        counts = not self._authorization.may(event.user, Grant.ADMINISTER)
+        if not await pairing.pair(db, event.user, event.text, self._clock.now(), counts=counts):
+            return None
+        return Receipt(event_id=event.event_id, outcome=Outcome.PAIRED, text=_PAIRED)
 
     def _in_time(self, event: Event) -> bool:
         """Whether a person has not asked too often; those who teach and own are not counted."""
@@ -173,25 +188,16 @@ class Dispatcher:
         )
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
-            receipt = replace(receipt, text=await self._rating_text(db, event))
+            text = await self.progress.effect(db, event, person(event.user))
+            receipt = replace(receipt, text=text)
             await ledger.set_receipt(db, event, receipt)
         return receipt
 
     async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
         """Strangers' reactions vanish; a talker who pressed a button is told once who teaches."""
-        text = ""
         deliberate = not event.source.startswith("reaction")
-        if deliberate and await access.tell_once(db, "rate " + person(event.user)):
-            text = "Only the people its owner has named teach this bot."
+        text = await strangers.who_teaches(db, event.user) if deliberate else ""
         return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
-
-    async def _rating_text(self, db: aiosqlite.Connection, event: RatingEvent) -> str:
-        """The visible effect of a rating that has been folded."""
-        word = {RatingKind.RETRACT: "Taken back"}.get(
-            event.kind, "Good" if (event.value or 0) > 0 else "Bad"
-        )
-        available = await runs.available(db, self._pool, self._min_ratings)
-        return f"{word}. {progress(available, self._min_ratings)}"
 
     async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:
         """Adapters trained on labels that have changed are marked; the scheduler heals that."""
@@ -206,9 +212,14 @@ class Dispatcher:
                 self.rated()
                 self._spawn(self._plugins.on_rating(event, receipt), "on_rating")
             self._spawn(self.acknowledge(event, receipt), "acknowledge")
+            for notice in self.progress.due(event):
+                if self._tell is not None:
+                    self._spawn(self._tell(notice), "tell")
         elif receipt.outcome is Outcome.ACCEPTED:
             self._start(event)
         elif receipt.text:
+            if receipt.outcome is Outcome.PAIRED:
+                logger.info("paired: you are its owner (%s)", person(event.user))
             self._spawn(self.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:
@@ -228,6 +239,11 @@ class Dispatcher:
         task = asyncio.create_task(guarded(), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    @property
+    def answering(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return any(task.get_name() == "answer" for task in self._tasks)
 
     async def loop(self) -> None:
         """Run commands one after the other, in the order in which they came."""
@@ -280,10 +296,3 @@ def _storable(event: Event) -> Event:
         if isinstance(text := getattr(event, name, None), str) and not text.isascii()
     }
     return replace(event, **words) if words else event
-
-
-def progress(available: int, needed: int) -> str:
-    """How far the next training is, in one sentence."""
-    if available < needed:
-        return f"{available} of {needed} until the next training."
-    return f"{needed} of {needed}: the next training can start."

@@ -136,6 +136,8 @@ class Outcome(StrEnum):
     IGNORED = "ignored"
     UNKNOWN_TARGET = "unknown_target"
     FAILED = "failed"
+    PAIRED = "paired"
+    """It was a one-time code: whoever sent it is an owner now."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -69,14 +69,16 @@ class Host:
         await self._store.write(lambda db: inbox.set_value(db, self._name, key, value))
 
     def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        ids = {"connector": self._name}
+
         async def guarded() -> None:
             try:
                 await task
             except FatalConnectorError as error:
-                logger.error("%s stopped: %s", self._name, error)
+                logger.error("%s stopped: %s", self._name, error, extra=ids)
                 self._errors[self._name] = str(error)
             except Exception as error:
-                logger.exception("%s: %s failed", self._name, name)
+                logger.exception("%s: %s failed", self._name, name, extra=ids)
                 self._errors[self._name] = f"{name} failed: {error}"
 
         spawned = asyncio.create_task(guarded(), name=f"{self._name}: {name}")
@@ -98,13 +100,14 @@ class Connectors:
     """Builds, starts and stops the connectors, and carries acknowledgements to them."""
 
     def __init__(
-        self, config: Config, specs: Mapping[str, ConnectorSpec], grants: Mapping[str, Grants]
-    ) -> None:
+        self, config: Config, specs: Mapping[str, ConnectorSpec], grants: Mapping[str, Grants],
+        clock: Clock | None = None,
+    ) -> None:  # fmt: skip
         self._config = config
         self._hosts: dict[str, Host] = {}
         self.running: dict[str, Connector] = {}
         self.errors: dict[str, str] = {}
-        self.authorization = Authorization({**configured_grants(config, specs), **grants})
+        self.authorization = Authorization({**configured_grants(config, specs), **grants}, clock)
         self._specs = {name: specs[name] for name in {*config.connectors, *grants}}
 
     def build(self, dispatcher: Dispatcher, store: Store, clock: Clock) -> None:
@@ -136,17 +139,18 @@ class Connectors:
 
     async def _start_one(self, name: str) -> float | None:
         """Start one connector; returns after how many seconds to try again, None for never."""
+        ids = {"connector": name}
         try:
             await self.running[name].start()
         except RetriableError as error:
-            logger.warning("%s did not start, it will be tried again: %s", name, error)
+            logger.warning("%s did not start, it is tried again: %s", name, error, extra=ids)
             self.errors[name] = f"{error} (trying again)"
             return error.retry_after
         except GoodbotError as error:
-            logger.error("%s did not start: %s", name, error)
+            logger.error("%s did not start: %s", name, error, extra=ids)
             self.errors[name] = str(error)
         except Exception as error:
-            logger.exception("%s did not start", name)
+            logger.exception("%s did not start", name, extra=ids)
             self.errors[name] = f"{type(error).__name__}: {error}"
         else:
             self.errors.pop(name, None)
@@ -194,8 +198,12 @@ def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dic
     for name in config.connectors:
         if name not in specs:
             known = ", ".join(sorted(specs)) or "none"
-            raise ConfigError(
-                f"no connector is named {name!r}; there are: {known}", path=config.path
+            raise config.where("connectors").error(
+                name, f"no connector is named {name!r}; there are: {known}"
             )
         grants[name] = config.connector(name, specs[name].settings)[0]
+        if grants[name].rater_groups and Capability.GROUPS not in specs[name].capabilities:
+            raise config.where(f"connectors.{name}").error(
+                "rater_groups", f"{name} has no groups that could be asked for: name the raters"
+            )
     return grants

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goodbot.connector import Capability, Connector, ConnectorHost, ConnectorSpec, ReplyStream
+from goodbot.errors import FatalConnectorError
 from goodbot.events import (
     ChannelKind,
     ChannelRef,
@@ -52,7 +53,7 @@ class LoopbackSettings:
 SPEC = ConnectorSpec(
     name="loopback",
     factory="goodbot.loopback:Loopback",
-    capabilities=Capability.REACTIONS | Capability.EPHEMERAL,
+    capabilities=Capability.REACTIONS | Capability.EPHEMERAL | Capability.GROUPS,
     settings=LoopbackSettings,
     message_limit=1_000_000,
 )
@@ -85,7 +86,11 @@ class Loopback(Connector):
     def __init__(self, host: ConnectorHost, settings: Any) -> None:
         super().__init__(host, settings)
         self.replies: list[Answer] = []
-        """All that the bot has sent, oldest first."""
+        """All its answers, oldest first."""
+        self.news: list[Answer] = []
+        """All that it has said unasked, oldest first."""
+        self.groups: dict[str, set[str]] = {}
+        """Who is in which group of this platform."""
         self._answers: dict[str, asyncio.Future[Answer]] = {}
         self._receipts: dict[str, asyncio.Future[Receipt]] = {}
         self._count = 0
@@ -181,15 +186,27 @@ class Loopback(Connector):
     # What the core does.
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
-        return (self._post(channel, reply, reply.reply_to),)
+        message = MessageRef(channel=channel, id=f"n{len(self.news)}")
+        self.news.append(Answer(text=reply.text, turn=reply.turn, message=message))
+        return (message,)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
         return _Stream(self, channel, reply_to)
+
+    async def private(self, user: str) -> ChannelRef:
+        return ChannelRef(
+            connector=self.spec.name, account=self.account, id=user, kind=ChannelKind.PRIVATE
+        )
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
         waiting = self._receipts.get(event.event_id)
         if waiting is not None and not waiting.done():
             waiting.set_result(receipt)
+
+    async def members(self, group: str) -> frozenset[str]:
+        if group not in self.groups:
+            raise FatalConnectorError(f"there is no group {group!r} here")
+        return frozenset(self.groups[group])
 
     def _post(self, channel: ChannelRef, reply: Reply, reply_to: str) -> MessageRef:
         message = MessageRef(channel=channel, id=f"a{self._count}-{len(self.replies)}")

@@ -7,7 +7,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -15,12 +15,12 @@ import pluggy
 
 from goodbot import hookspecs
 from goodbot.backend import BackendSpec
+from goodbot.config.toml import Where
 from goodbot.connector import API_VERSION, ConnectorSpec
 from goodbot.errors import ConfigError, MissingExtraError
 from goodbot.events import RatingEvent, Receipt
 from goodbot.models import ModelSpec
 from goodbot.ratings import RewardPolicy
-from goodbot.setup import Probe
 from goodbot.turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 GROUP = "goodbot"
 """The entry-point group that plugins are found in."""
 
-_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, RewardPolicy, ModelSpec, Probe)
+_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, RewardPolicy, ModelSpec)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +54,11 @@ class PluginHost:
         self._manager.add_hookspecs(hookspecs)
         self._infos: list[PluginInfo] = []
 
-    def load_entry_points(self, enable: Iterable[str] = ()) -> None:
+    def load_entry_points(self, enable: Iterable[str] = (), where: Where | None = None) -> None:
         """Load what is installed, one by one; a broken plugin is reported and the rest runs.
 
-        Raises ConfigError when `enable` names a plugin that is not installed.
+        Raises ConfigError when `enable` names a plugin that is not installed; `where` is the
+        section that it stands in.
         """
         wanted = set(enable)
         found: set[str] = set()
@@ -81,12 +82,20 @@ class PluginHost:
             else:
                 self._report(point.name, owner, version, "loaded")
         if missing := sorted(wanted - found):
-            raise ConfigError(f"[plugins] enable names {missing[0]!r}, which is not installed")
+            known = ", ".join(sorted(found - wanted)) or "none"
+            raise config_error(
+                where, "enable",
+                f"[plugins] enable names {missing[0]!r}, which is not installed; there are: {known}",
+            )  # fmt: skip
 
     def register(self, plugin: object, name: str) -> None:
         """Add one plugin object by hand, as tests and programs do that embed goodbot."""
         self._register(plugin, name)
         self._report(name, "", "", "loaded")
+
+    def attach(self, part: object) -> None:
+        """Let a part of goodbot itself hear the hooks, too; it is not listed as a plugin."""
+        self._manager.register(part)
 
     def _register(self, plugin: object, name: str) -> None:
         self._manager.register(plugin, name)
@@ -128,9 +137,10 @@ class PluginHost:
         """Models that plugins ship, by name."""
         return self._collect("register_model", ModelSpec)
 
-    def probes(self) -> dict[str, Probe]:
-        """Probes of `goodbot doctor`, by name."""
-        return self._collect("register_probe", Probe)
+    def probes(self) -> list[tuple[str, Callable[[], object]]]:
+        """Who offers probes of `goodbot doctor`: each plugin's name, and its hook, not yet called."""
+        found = self._manager.hook.register_probe.get_hookimpls()
+        return [(one.plugin_name, cast("Callable[[], object]", one.function)) for one in found]
 
     def add_commands(self, subparsers: argparse._SubParsersAction[Any]) -> None:
         """Let plugins add their commands to the program."""
@@ -224,15 +234,25 @@ def missing_modules(requires: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in requires if importlib.util.find_spec(name.split(".")[0]) is None)
 
 
-def choose_backend(backends: Mapping[str, BackendSpec], wanted: str) -> BackendSpec:
+def config_error(where: Where | None, key: str, message: str) -> ConfigError:
+    """The error with the file and the line, where they are known."""
+    return where.error(key, message) if where else ConfigError(message)
+
+
+def choose_backend(
+    backends: Mapping[str, BackendSpec], wanted: str, where: Where | None = None
+) -> BackendSpec:
     """The configured backend, or with `auto` the installed one of the highest priority.
 
-    Raises ConfigError for an unknown name and MissingExtraError when it is not installed.
+    `where` is the section that names it. Raises ConfigError for an unknown name and
+    MissingExtraError when it is not installed.
     """
     if wanted != "auto":
         if wanted not in backends:
             known = ", ".join(sorted(backends)) or "none"
-            raise ConfigError(f"no training backend is named {wanted!r}; there are: {known}")
+            raise config_error(
+                where, "backend", f"no training backend is named {wanted!r}; there are: {known}"
+            )
         spec = backends[wanted]
         if missing_modules(spec.requires):
             raise MissingExtraError(f"the {wanted} backend", spec.extra)
@@ -243,10 +263,14 @@ def choose_backend(backends: Mapping[str, BackendSpec], wanted: str) -> BackendS
     return max(installed, key=lambda spec: spec.priority)
 
 
-def reward_policy(plugins: PluginHost, wanted: str) -> RewardPolicy:
+def reward_policy(
+    plugins: PluginHost, wanted: str, where: Where | None = None
+) -> RewardPolicy:
     """The configured reward policy. Raises ConfigError for an unknown name."""
     policies = plugins.reward_policies()
     if wanted not in policies:
         known = ", ".join(sorted(policies)) or "none"
-        raise ConfigError(f"no reward policy is named {wanted!r}; there are: {known}")
+        raise config_error(
+            where, "reward", f"no reward policy is named {wanted!r}; there are: {known}"
+        )
     return policies[wanted]

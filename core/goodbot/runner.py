@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from goodbot.authorization import Grant, person
+from goodbot import strangers
+from goodbot.authorization import Grant
+from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Command, Result, Services, find
-from goodbot.errors import GoodbotError, UsageError
+from goodbot.errors import GoodbotError, UsageError, boundary
 from goodbot.events import ChannelKind, CommandEvent, Event, Outcome, Receipt
-from goodbot.store import access, inbox
+from goodbot.store import channels, inbox
 
 logger = logging.getLogger(__name__)
 
 _AUDITED = 200
-"""Characters of a command's words that the audit trail keeps."""
+"""Characters of a refusal that the audit trail keeps."""
+_SHOWN = "(It was shown once.)"
 _INTERRUPTED = "goodbot stopped before this was done: look at `status`."
 _FAILED = "Something went wrong here; the owner can find it in the log."
+
+
+Later = Callable[[], Awaitable[Result]]
 
 
 class DeniedError(GoodbotError):
@@ -30,6 +38,7 @@ class CommandRunner:
     def __init__(self, table: Sequence[Command], services: Services) -> None:
         self._table = table
         self._services = services
+        self._waiting: set[asyncio.Task[None]] = set()
 
     async def handle(self, event: Event) -> None:
         """Run a command of the inbox, close it there with its receipt, and acknowledge it."""
@@ -38,71 +47,91 @@ class CommandRunner:
         if command is not None and command.grant is Grant.ADMINISTER:
             # Done at most once: `rollback`, done again after a crash, would go back further.
             await self._close(event, Outcome.FAILED, _INTERRUPTED)
+        later = await self._answer(event, command, self.execute(event))
+        if later is not None:
+            task = asyncio.create_task(self._later(event, command, later), name="who waits")
+            self._waiting.add(task)
+            task.add_done_callback(self._waiting.discard)
+
+    async def stop(self) -> None:
+        """Let nobody wait any more for what a command comes to."""
+        for task in list(self._waiting):
+            task.cancel()
+        await asyncio.gather(*self._waiting, return_exceptions=True)
+
+    async def _later(self, event: CommandEvent, command: Command | None, work: Later) -> None:
+        with boundary(logger, "a command that somebody waits for"):
+            await self._answer(event, command, work())
+
+    async def _answer(
+        self, event: CommandEvent, command: Command | None, work: Awaitable[Result]
+    ) -> Later | None:
+        """Tell what came of it; or nothing yet, and return what is to be waited for."""
+        kept: Receipt | None = None
         try:
-            result = await self.execute(event)
+            result = await work
+            if result.later is not None:
+                return result.later
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=result.text)
+            kept = replace(receipt, text=_SHOWN) if result.once else receipt
         except DeniedError as error:
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=str(error))
         except GoodbotError as error:
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=f"{error}.")
         except Exception:
-            logger.exception("the command %s failed", event.name[:40])
+            ids = {"event_id": event.event_id, "connector": event.user.connector}
+            logger.exception("a command failed", extra=ids)
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=_FAILED)
-        await self._services.store.write(lambda db: inbox.close(db, event, receipt))
-        await self._services.dispatcher.acknowledge(event, receipt)
+        await self._services.store.write(lambda db: inbox.close(db, event, kept or receipt))
+        shared = event.channel.kind is ChannelKind.SHARED
+        personal = command is not None and command.personal and shared
+        if not (personal and await self._services.courier.whisper(event, receipt)):
+            await self._services.dispatcher.acknowledge(event, receipt)
+        return None
 
     async def _close(self, event: Event, outcome: Outcome, text: str) -> None:
         receipt = Receipt(event_id=event.event_id, outcome=outcome, text=text)
         await self._services.store.write(lambda db: inbox.close(db, event, receipt))
 
-    async def execute(self, event: CommandEvent) -> Result:
-        """Run one command. Raises DeniedError, or a GoodbotError with a sentence."""
+    async def execute(self, event: CommandEvent, *, direct: bool = False) -> Result:
+        """Run one command; `direct`: its caller asks back what is to be asked back.
+
+        Raises DeniedError, or a GoodbotError with a sentence.
+        """
         command = find(self._table, event.name)
         if command is None:
             await self._require(event, Grant.TALK)
             raise UsageError(f"there is no command {event.name[:40]!r}: try `/rl help`")
+        call = Call(
+            event=event, args=tuple(event.args.split()), services=self._services, direct=direct
+        )
         if command.grant is not Grant.ADMINISTER:
             await self._require(event, command.grant)
-            return await self._run(command, event)
-        allowed = self._services.authorization.may(event.user, Grant.ADMINISTER)
-        detail: dict[str, Any] = {"args": event.args[:_AUDITED], "channel": event.channel.id}
+            return await command.run(call)
+        detail: dict[str, Any] = {}
         try:
-            if not allowed:
+            if not self._services.authorization.may(event.user, Grant.ADMINISTER):
                 raise DeniedError("")
-            result = await self._run(command, event)
+            result = await command.run(call)
             detail["done"] = True  # not what it said: the trail outlives the words of others
         except GoodbotError as error:
-            detail["refused"] = str(error) or "not on the allowlist"
+            detail["refused"] = str(error)[:_AUDITED] or NOT_ALLOWED
             raise
         finally:
-            await self._services.store.write(
-                lambda db: access.record(
-                    db, person(event.user), command.name, detail, self._services.clock.now()
-                )
-            )
+            await audit(call, command.name, detail)
         return result
-
-    async def _run(self, command: Command, event: CommandEvent) -> Result:
-        call = Call(event=event, args=tuple(event.args.split()), services=self._services)
-        return await command.run(call)
 
     async def _require(self, event: CommandEvent, grant: Grant) -> None:
         """Raise DeniedError unless the person has the grant here; a talker is told once who teaches."""
         authorization, store = self._services.authorization, self._services.store
         if authorization.may(event.user, grant):
             return
-        enabled = await store.read(lambda db: access.channel_enabled(db, event.channel))
+        enabled = await store.read(lambda db: channels.enabled(db, event.channel))
         talks = authorization.may_talk(event.user, event.channel, enabled=enabled)
         if talks and grant <= Grant.TALK:
             return
-        if talks and await store.write(
-            lambda db: access.tell_once(db, "rate " + person(event.user))
-        ):
-            raise DeniedError("Only the people its owner has named teach this bot.")
-        private = event.channel.kind is ChannelKind.PRIVATE
-        if private and await store.write(lambda db: access.tell_once(db, person(event.user))):
-            raise DeniedError(
-                "This bot answers only the people its owner has named. "
-                f"To be named, give the owner your id: {event.user.id}"
-            )
+        if talks:
+            raise DeniedError(await store.write(lambda db: strangers.who_teaches(db, event.user)))
+        if event.channel.kind is ChannelKind.PRIVATE:
+            raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user)))
         raise DeniedError("")

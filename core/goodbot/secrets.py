@@ -84,6 +84,10 @@ class SecretStore:
             return "keyring"
         return "file" if self._read().get(name) else ""
 
+    def stored(self, name: str) -> bool:
+        """Whether it is kept somewhere that outlives this shell. Raises ConfigError."""
+        return bool(self._keyring_get(name) or self._read().get(name))
+
     def set(self, name: str, value: str, *, keyring: bool = False) -> None:
         """Keep a value, in one place only. Raises ConfigError, MissingExtraError."""
         if not value.isprintable() or value != value.strip():
@@ -100,10 +104,18 @@ class SecretStore:
         found = name in stored
         if found:
             self._write({k: v for k, v in stored.items() if k != name})
-        if self._keyring_get(name):
-            _require_keyring().delete_password(_SERVICE, self._key(name))
-            found = True
-        return found
+        return self.delete_from_keyring(name) or found
+
+    def in_keyring(self, name: str) -> bool:
+        """Whether the keyring has it, wherever else it is."""
+        return bool(self._keyring_get(name))
+
+    def delete_from_keyring(self, name: str) -> bool:
+        """Take it out of the keyring alone; False if it was not there."""
+        if not self.in_keyring(name):
+            return False
+        _require_keyring().delete_password(_SERVICE, self._key(name))
+        return True
 
     def _key(self, name: str) -> str:
         return f"{name}@{self._user}"

@@ -53,6 +53,8 @@ class Examined:
     """The environment with the stored tokens; values are secret."""
     daemon: Mapping[str, Any] | None
     """`goodbot status --json` of the running daemon, None while none runs."""
+    demo_model: bool = False
+    """Whether the demonstration model may answer where none is configured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,8 @@ class Probe:
 
     name: str
     run: Callable[[Examined], Awaitable[Sequence[Check]]]
+    seconds: float = 10.0
+    """Longer than this, and the probe has failed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

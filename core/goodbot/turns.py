@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from goodbot.events import ChannelRef, Message, UserRef
 
@@ -30,3 +30,40 @@ class Turn:
     scope: str = "default"
     kind: str = "main"
     origin: str = "goodbot"
+    context: tuple[tuple[str, str], ...] = ()
+    """Turn and person (`connector:id`) of each earlier exchange in `messages`, oldest first."""
+
+    def without(self, gone: Callable[[str, str], bool]) -> Turn:
+        """The turn with those earlier exchanges, `gone(turn, person)`, taken out of its prompt.
+
+        Its tokens are those of another prompt then, so they are dropped.
+        """
+        kept = [not gone(*exchange) for exchange in self.context]
+        if all(kept):
+            return self
+        start = len(self.messages) - 1 - 2 * len(kept)
+        pairs = [self.messages[start + 2 * n : start + 2 * n + 2] for n in range(len(kept))]
+        left = [message for pair, keep in zip(pairs, kept, strict=True) if keep for message in pair]
+        return replace(
+            self,
+            messages=[*self.messages[:start], *left, self.messages[-1]],
+            context=tuple(c for c, keep in zip(self.context, kept, strict=True) if keep),
+            prompt_tokens=(), tokens=(), logprobs=(),
+        )  # fmt: skip
+
+    def without_history(self) -> Turn:
+        """The turn with all earlier exchanges taken out of its prompt, whoever they were with."""
+        kept = [message for message in self.messages[:-1] if message["role"] == "system"]
+        return replace(
+            self, messages=[*kept, self.messages[-1]], context=(), prompt_tokens=(), tokens=(),
+            logprobs=(),
+        )  # fmt: skip
+
+    def said_by(self, persons: Collection[str]) -> list[str]:
+        """What these people said in the earlier exchanges of its prompt."""
+        start = len(self.messages) - 1 - 2 * len(self.context)
+        return [
+            str(self.messages[start + 2 * n]["content"])
+            for n, (_, who) in enumerate(self.context)
+            if who in persons
+        ]

@@ -35,7 +35,8 @@ DANGEROUS_KEYWORDS = {"shell", "trust_remote_code", "allow_pickle", "weights_onl
 EXPRESSIONS = {
     # path: on whose words it runs, and why it cannot go quadratic
     "core/goodbot/text.py": "the model's answers; bounded repeats, one line at a time",
-    "core/goodbot/models.py": "the owner's config",
+    "core/goodbot/models/directory.py": "the owner's config",
+    "core/goodbot/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
     "core/goodbot/adapters/manifest.py": "our own file names",
     "core/goodbot/cli/output.py": "texts for one's own terminal",
     "connectors/goodbot_connectors/telegram/api.py": "the token, and Telegram's errors",

@@ -120,10 +120,17 @@ async def test_who_may_what(daemon: Daemon, peer: TelegramPeer) -> None:
     await ada.react(answer, "👍", room=SHARED)
     assert await standing(ada) == 1
 
-    assert len(await bob.posts()) == 1, "told once"
+    # Told once who may talk, and once, for the word in the group, who teaches: both in private.
+    told = [post.text for post in await bob.posts()]
+    assert len(told) == 2
+    assert "only the people its owner has named" in told[0]
+    assert told[1] == "Only the people its owner has named teach this bot."
+    assert not any("teach this bot" in post.text for post in await bob.posts(SHARED))
     assert "answers" in await ada.command("status")
-    refused = daemon.rows("SELECT actor FROM audit WHERE detail LIKE '%allowlist%' ORDER BY seq")
-    assert sorted(actor for (actor,) in refused) == ["telegram:1002", "telegram:1003"]
+    refused = daemon.rows(
+        "SELECT person FROM audit JOIN aliases ON alias = actor WHERE detail LIKE '%allowlist%'"
+    )
+    assert sorted(person for (person,) in refused) == ["telegram:1002", "telegram:1003"]
 
 
 @pytest.mark.slow

@@ -14,12 +14,14 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.architecture.source import PACKAGES, ROOT, modules, pyproject
 from tests.support import require
 
-EXTRAS = {"mlx", "torch", "discord", "slack", "telegram", "teams", "dev"}
-BASE = ("pluggy", "aiosqlite")
+EXTRAS = {"mlx", "torch", "discord", "slack", "telegram", "teams", "keyring", "dev"}
+BASE = ("aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit")
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,22 @@ def test_the_wheel_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size < 6 * 1024 * 1024
 
 
+def _closure(names: tuple[str, ...]) -> set[str]:
+    """These distributions and what they need here, extras aside."""
+    found: set[str] = set()
+    open_ = list(names)
+    while open_:
+        name = canonicalize_name(open_.pop())
+        if name in found:
+            continue
+        found.add(name)
+        for text in metadata.requires(name) or ():
+            wanted = Requirement(text)
+            if wanted.marker is None or wanted.marker.evaluate({"extra": ""}):
+                open_.append(wanted.name)
+    return found
+
+
 class Bare:
     """A virtual environment with the wheel and the required dependencies, and no extra."""
 
@@ -91,7 +109,7 @@ class Bare:
         self._folder = folder
         venv.create(folder, symlinks=True)
         site = next((folder / "lib").glob("python*/site-packages"))
-        for name in BASE:
+        for name in _closure(BASE):
             dist = metadata.distribution(name)
             for file in dist.files or ():
                 if file.parts[0] not in ("..", "__pycache__") and "__pycache__" not in file.parts:
@@ -125,7 +143,7 @@ class TestWithoutAnyExtra:
     def test_help_lists_the_commands(self, bare: Bare, tmp_path: Path) -> None:
         done = bare.run("--help", home=tmp_path / "home")
         assert (done.returncode, done.stderr) == (0, "")
-        for command in ("run", "check", "status", "train", "plugins", "chat", "demo"):
+        for command in ("run", "doctor", "status", "train", "plugins", "chat", "demo"):
             assert re.search(rf"^ +{command} ", done.stdout, flags=re.M), command
         assert not (tmp_path / "home").exists()
 
@@ -133,9 +151,7 @@ class TestWithoutAnyExtra:
         done = bare.run("--version", home=tmp_path / "home")
         assert done.stdout == f"goodbot {told['Version']}\n"
 
-    @pytest.mark.parametrize(
-        "words", [("demo",), ("status",), ("plugins",), ("run", "--demo-model")]
-    )
+    @pytest.mark.parametrize("words", [("demo",), ("plugins",), ("run", "--demo-model")])
     def test_what_is_missing_is_a_sentence(
         self, bare: Bare, tmp_path: Path, words: tuple[str, ...]
     ) -> None:
@@ -146,14 +162,20 @@ class TestWithoutAnyExtra:
         assert "Traceback" not in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
+    def test_status_says_what_to_do_first(self, bare: Bare, tmp_path: Path) -> None:
+        done = bare.run("status", home=tmp_path / "home")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "`goodbot init` sets it up" in done.stdout
+        assert not (tmp_path / "home").exists()
+
     def test_a_platform_without_its_extra_is_a_sentence(self, bare: Bare, tmp_path: Path) -> None:
         home = tmp_path / "home"
         home.mkdir(mode=0o700)
         (home / "config.toml").write_text('[connectors.telegram]\nowners = ["1"]\n')
-        done = bare.run("check", home=home)
+        done = bare.run("doctor", home=home)
         assert done.returncode == 2  # no model is configured; that is the first failure
-        assert "pip install 'goodbot[telegram]'" in done.stdout
-        assert "pip install 'goodbot[mlx]'" in done.stdout
+        assert " install 'goodbot[telegram]'" in done.stdout
+        assert " install 'goodbot[mlx]'" in done.stdout
         assert "Traceback" not in done.stdout + done.stderr
 
     def test_a_word_that_is_none_is_a_usage_error(self, bare: Bare, tmp_path: Path) -> None:

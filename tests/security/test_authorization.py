@@ -23,7 +23,8 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
-from goodbot.store import access
+from goodbot.store import access, channels
+from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, open_bot, rows
 
@@ -139,7 +140,7 @@ async def test_the_table_is_exact(tmp_path: Path, what: str) -> None:
     async with open_bot(tmp_path) as bot:
         matrix = Matrix(bot)
         await bot.store.write(
-            lambda db: access.enable_channel(db, place("enabled"), "loopback:owner", 0.0)
+            lambda db: channels.enable(db, place("enabled"), "loopback:owner", 0.0)
         )
         for where, who in itertools.product(WHERE, WHO):
             allowed = ALLOWED[what, where][WHO.index(who)]
@@ -179,7 +180,7 @@ async def test_refused_ones_leave_nothing_in_the_store(tmp_path: Path, what: str
 async def test_strangers_and_talkers_are_told_at_most_once(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         matrix = Matrix(bot)
-        await bot.store.write(lambda db: access.enable_channel(db, place("enabled"), "x", 0.0))
+        await bot.store.write(lambda db: channels.enable(db, place("enabled"), "x", 0.0))
         for who in ("stranger", "talker"):
             told: list[str] = []
             for _ in range(3):
@@ -288,17 +289,21 @@ async def test_look_alikes_do_nothing_even_for_the_owner(tmp_path: Path) -> None
 
 
 async def test_every_admin_attempt_is_in_the_trail_and_no_foreign_words_are(tmp_path: Path) -> None:
-    async with open_bot(tmp_path) as bot:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
         await bot.say("my secret question")
         for who in ("owner", "rater", "talker", "stranger"):
             for name in ADMIN:
                 await bot.command(name, "x" * 1000, user=who)
+                clock.advance(10)
         await bot.command("history")
         await bot.command("good")
         entries, whole = await bot.store.read(access.audit)
         assert whole
+        names = dict(await rows(bot.store, "SELECT person, alias FROM aliases"))
+        assert set(names) == {"loopback:rater", "loopback:talker", "loopback:stranger"}
         assert [(e.actor, e.action) for e in entries[:-1]] == [
-            (f"loopback:{who}", name)
+            (names.get(f"loopback:{who}", f"loopback:{who}"), name)
             for who in ("owner", "rater", "talker", "stranger")
             for name in ADMIN
         ]
@@ -307,6 +312,26 @@ async def test_every_admin_attempt_is_in_the_trail_and_no_foreign_words_are(tmp_
             assert refused == (entry.actor != "loopback:owner")
             assert len(entry.detail) < 600
             assert "secret question" not in entry.detail
+
+
+async def test_a_stranger_who_tries_all_day_leaves_one_row_a_command_and_day(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        for _ in range(5):
+            await bot.command("pause", user="stranger")
+            await bot.command("train", user="stranger")
+            clock.advance(3600)
+        entries, _ = await bot.store.read(access.audit)
+        assert [entry.action for entry in entries] == ["pause", "train"]
+        clock.advance(86400)
+        await bot.command("pause", user="stranger")
+        for _ in range(3):
+            await bot.command("pause")  # an owner's acts are all there
+        entries, whole = await bot.store.read(access.audit)
+        assert [entry.action for entry in entries[2:]] == ["pause"] * 4
+        assert whole
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def test_a_talkers_private_words_wait_for_their_own_consent(tmp_path: Path
 
 async def test_what_was_said_in_an_enabled_channel_may_train(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        assert "delete" in (await bot.command("enable", channel="#room")).casefold()
+        await bot.command("enable", channel="#room")
         await rated(bot, "stranger", channel="#room")
         assert await ratings(bot) == (1, 0)
 

@@ -36,6 +36,11 @@ def main(arguments: argparse.Namespace) -> int:
     args = [arguments.word] if arguments.word else list(arguments.words)
     if arguments.since:
         args += ["since", arguments.since]
+    if command == "forget":
+        if not _agrees(arguments):
+            print("Nothing was deleted.")
+            return 1
+        args.append("yes")
     waits = command == "train" and not arguments.no_wait
     if waits:
         args.append("wait")
@@ -53,6 +58,16 @@ def main(arguments: argparse.Namespace) -> int:
     output.print_answer(answer, as_json=arguments.json)
     failed = waits and answer["data"].get("state", "activated") != "activated"
     return 1 if failed else 0
+
+
+def _agrees(arguments: argparse.Namespace) -> bool:
+    from goodbot.cli.asking import agrees
+
+    question = (
+        f"Delete all words and ratings of {arguments.words[0]}, and what was learnt from them? "
+        "It cannot be undone."
+    )
+    return agrees(question, yes=arguments.yes)
 
 
 class StillTrainingError(GoodbotError):

@@ -44,6 +44,14 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return arguments
 
 
+def whole(home: Path, config: Path | None) -> argparse.ArgumentParser:
+    """The parser with every command that is there for this state directory, for completion."""
+    parser, commands = _parser()
+    where = ["--home", str(home), *(("--config", str(config)) if config else ())]
+    _add_plugin_commands(commands, where)
+    return parser
+
+
 def _command(argv: Sequence[str]) -> str | None:
     """The word that names the command: the first that is no option and no option's value."""
     words = iter(argv)
@@ -72,6 +80,10 @@ def _home(wanted: Path | None) -> Path:
         home = chosen.expanduser().absolute()
     except RuntimeError as error:  # no such user, or no HOME
         raise UsageError(str(error)) from error
+    if not home.exists():
+        from goodbot.lock import finish_restore
+
+        finish_restore(home)
     if home.exists() and not home.is_dir():
         raise UsageError(f"the state directory {home} is not a directory")
     return home

@@ -27,12 +27,30 @@ def add(commands: Commands[Any]) -> None:
 
 def _setting_up(commands: Commands[Any]) -> None:
     init = _own(commands, "init", "set goodbot up, or change how it is set up")
+    for flag, value, text in (
+        ("--platform", "NAME", "where people talk to it: telegram, … or terminal"),
+        ("--token", "TOKEN", "the platform's token, `-`: from standard input; others can see a flag"),
+        ("--keep-token", "WHERE", "keyring, file (readable by you alone) or environment (nowhere)"),
+        ("--backend", "NAME", "what computes: auto, mlx or torch"),
+        ("--model", "MODEL", "what answers: auto, a name in the hub, a directory, a server, demo"),
+        ("--preset", "NAME", "how boldly it learns: careful, balanced or aggressive"),
+        ("--schedule", "WHEN", "when it learns: auto, a time such as 03:30, or manual"),
+        ("--owner", "ID", "the owner's user id on the platform, instead of pairing with a code"),
+        ("--start", "HOW", "now (here), service (in the background) or no"),
+    ):
+        init.add_argument(flag, metavar=value, help=text)
+    init.add_argument(
+        "--token-stdin", action="store_true", help="the token comes on standard input, a line each"
+    )
     init.add_argument("--yes", action="store_true", help="ask nothing; take the flags and defaults")
 
     model = _own(commands, "model", "what answers: list what is here, choose, or switch")
     model.add_argument("action", nargs="?", choices=("list", "use", "switch"), default="list")
     model.add_argument("name", nargs="?", help="`auto`, a name in the hub, a directory, a server")
     model.add_argument("--yes", action="store_true", help="download and change without asking")
+    model.add_argument(
+        "--anyway", action="store_true", help="switch also if it cannot be taught your ratings"
+    )
 
     run = _own(commands, "run", "be the bot: connect, answer, learn", json=False)
     run.add_argument(
@@ -86,11 +104,15 @@ def _people(commands: Commands[Any]) -> None:
         commands, "forget", "delete all of a person's words and what was learnt from them"
     )
     forget.add_argument("words", nargs=1, metavar="PERSON", help="connector:id, see `people`")
+    forget.add_argument("--yes", action="store_true", help="do not ask")
+    _call(commands, "link", "your accounts are one person with one vote", "CODE", "of the other")
+    _call(commands, "unlink", "the terminal's account is on its own again")
 
 
 def _keeping(commands: Commands[Any]) -> None:
     service = _own(commands, "service", "run in the background, also after a restart")
     service.add_argument("action", choices=("install", "status", "uninstall"))
+    service.add_argument("--dry-run", action="store_true", help="only show what would be done")
     backup = _own(commands, "backup", "a verified copy of everything but tokens and base models")
     backup.add_argument("path", nargs="?", type=Path, help="the file to write")
     restore = _own(commands, "restore", "bring a backup back")
@@ -101,6 +123,7 @@ def _keeping(commands: Commands[Any]) -> None:
     upgrade.add_argument(
         "--back", action="store_true", help="make the data fit the release before this one"
     )
+    upgrade.add_argument("--yes", action="store_true", help="go back without asking")
     completion = _own(commands, "completion", "completion for your shell", json=False)
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     uninstall = _own(commands, "uninstall", "remove all that goodbot has put on this machine")

@@ -6,15 +6,31 @@ group and list them in a tuple; `TABLE` here is their sum.
 
 from __future__ import annotations
 
-from goodbot.commands import adapters, privacy, rating, status, training
+from goodbot.commands import (
+    adapters,
+    channels,
+    links,
+    people,
+    privacy,
+    probe,
+    rating,
+    status,
+    training,
+    why,
+)
 from goodbot.commands.base import Call, Command, Result, Services, find
 
 TABLE: tuple[Command, ...] = (
     *rating.COMMANDS,
     *status.COMMANDS,
+    *why.COMMANDS,
     *training.COMMANDS,
     *adapters.COMMANDS,
+    *people.COMMANDS,
+    *channels.COMMANDS,
+    *links.COMMANDS,
     *privacy.COMMANDS,
+    *probe.COMMANDS,
 )
 
 __all__ = ["TABLE", "Call", "Command", "Result", "Services", "find"]

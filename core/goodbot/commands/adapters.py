@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from goodbot.authorization import Grant
 from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.quarantine import since
 from goodbot.errors import AdapterError, UsageError
 
 
@@ -29,7 +30,9 @@ async def adapters(call: Call) -> Result:
 
 
 async def rollback(call: Call) -> Result:
-    """To the parent of what answers now, to a version, or to the base model."""
+    """To the parent of what answers now, to a version, to the base model, or to a day."""
+    if call.args[:1] == ("since",):
+        return await since(call, call.args[1:])
     registry = call.services.registry
     active = await registry.active()
     if not call.args:
@@ -68,6 +71,6 @@ COMMANDS = (
         run=rollback,
         needs_server=True,
         summary="back to an earlier version, or to base",
-        usage="[VERSION|base]",
+        usage="[VERSION|base|since DATE]",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,13 @@ from goodbot.store import Store
 
 if TYPE_CHECKING:
     from goodbot.adapters import AdapterRegistry
+    from goodbot.commands.confirm import Confirmations
     from goodbot.connector import Connector
     from goodbot.dispatcher import Dispatcher
+    from goodbot.erasure import Eraser
+    from goodbot.model_switch import ModelSwitch
+    from goodbot.news import Courier
+    from goodbot.notices import Notices
     from goodbot.plugins import PluginHost
     from goodbot.scheduler import Scheduler
     from goodbot.server import Server
@@ -36,12 +42,19 @@ class Services:
     server: Server
     scheduler: Scheduler
     trainer: Trainer
+    model_switch: ModelSwitch
     plugins: PluginHost
+    courier: Courier
     connectors: Mapping[str, Connector]
     connector_errors: Mapping[str, str]
     model: str
     backend: str
     started_at: float
+    confirmations: Confirmations
+    notices: Notices
+    eraser: Eraser
+    comparing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while `why` asks the model: one comparison at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +64,8 @@ class Call:
     event: CommandEvent
     args: tuple[str, ...]
     services: Services
+    direct: bool = False
+    """It came from a program, which asks back by itself, not out of a chat."""
 
     @property
     def user(self) -> UserRef:
@@ -63,6 +78,10 @@ class Result:
 
     text: str
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    once: bool = False
+    """Its text is shown and not kept: it holds a one-time code."""
+    later: Callable[[], Awaitable[Result]] | None = None
+    """What it comes to in the end, for somebody who waits; the commands behind it do not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +96,10 @@ class Command:
     usage: str = ""
     needs_server: bool = False
     """Without a daemon, the model is started for this command."""
+    plain: bool = False
+    """No look-alike of its name is taken for it. So it is with all that needs ADMINISTER."""
+    personal: bool = False
+    """What it answers is for the one who typed it: in a shared channel they are told privately."""
 
 
 def find(table: Sequence[Command], word: str) -> Command | None:
@@ -90,7 +113,8 @@ def find(table: Sequence[Command], word: str) -> Command | None:
     folded = folded.casefold().strip("/ \U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
     for command in table:
         if folded == command.name or folded in command.aliases:
-            if command.grant is Grant.ADMINISTER and not (word.isascii() and word.isprintable()):
+            strict = command.plain or command.grant is Grant.ADMINISTER
+            if strict and not (word.isascii() and word.isprintable()):
                 return None
             return command
     return None

@@ -1,39 +1,17 @@
-"""enable, disable (channels); share (private chats)."""
+"""share (private chats), forget."""
 
 from __future__ import annotations
 
+import aiosqlite
+
 from goodbot.authorization import Grant, person
-from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import UsageError
-from goodbot.events import ChannelKind
-from goodbot.store import access
+from goodbot.commands.audit import name
+from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.errors import GoodbotError, UsageError
+from goodbot.store import access, forgetting, people
 
-
-def notice(days: float) -> str:
-    """What a channel is told once, when an owner switches the bot on there."""
-    return (
-        "I answer here when I am mentioned or replied to. What is said to me and my answer stay on "
-        f"my owner's machine; answers that nobody rates are deleted after {days:g} days. "
-        "Ratings by the people my owner has named train my local model. Nothing leaves that machine."
-    )
-
-
-async def enable(call: Call) -> Result:
-    s, channel = call.services, call.event.channel
-    if channel.kind is not ChannelKind.SHARED:
-        raise UsageError(
-            "only a group or a channel is enabled; in a private chat, name the person in the config"
-        )
-    fresh = await s.store.write(
-        lambda db: access.enable_channel(db, channel, person(call.user), s.clock.now())
-    )
-    return Result(text=notice(s.config.privacy.unrated_days) if fresh else "I am on here already.")
-
-
-async def disable(call: Call) -> Result:
-    channel = call.event.channel
-    done = await call.services.store.write(lambda db: access.disable_channel(db, channel))
-    return Result(text="I am off here." if done else "I was not on here.")
+_FORGET = "say `forget me`"
+_FORGET_ANYBODY = f"{_FORGET}, or `forget PERSON` (CONNECTOR:ID, see `people`)"
 
 
 async def share(call: Call) -> Result:
@@ -48,16 +26,112 @@ async def share(call: Call) -> Result:
     return Result(text=f"Your private chats {'may' if on else 'do not'} train what others talk to.")
 
 
+async def forget(call: Call) -> Result:
+    """All of a person's words and ratings, and what was learnt from them."""
+    s = call.services
+    administers = s.authorization.may(call.user, Grant.ADMINISTER)
+    if len(call.args) not in (1, 2) or call.args[1:] not in ((), ("yes",)):
+        raise UsageError(_FORGET_ANYBODY if administers else _FORGET)
+    word, sure = call.args[0], bool(call.args[1:])
+    who = person(call.user) if word == "me" else word
+    if who != person(call.user) and not administers:
+        raise UsageError(f"{_FORGET}: only an owner lets others be forgotten")
+    if who.partition(":")[0] not in s.authorization.connectors:
+        raise UsageError(_FORGET_ANYBODY)
+    if not (sure and (call.direct or s.confirmations.take(call, f"forget {who}"))):
+        s.confirmations.ask(call, f"forget {who}")
+        return Result(text=await _question(call, who, word), data={"asked": True})
+    return await _forget(call, who)
+
+
+async def _question(call: Call, who: str, word: str) -> str:
+    accounts = await call.services.store.read(lambda db: people.accounts(db, who))
+    whose = "you" if word == "me" else who
+    several = f", of all {len(accounts)} linked accounts" if len(accounts) > 1 else ""
+    return (
+        f"This deletes what is stored of {whose}: words, answers, ratings{several}. Adapters that "
+        "learnt from them are withdrawn or trained anew, and erased. It cannot be undone. "
+        f"To do it, say `forget {word} yes` here within a minute."
+    )
+
+
+async def _forget(call: Call, who: str) -> Result:
+    s, now = call.services, call.services.clock.now()
+    accounts = await s.store.read(lambda db: people.accounts(db, who))
+    keeps = _last_owner(s, accounts)
+
+    async def operation(db: aiosqlite.Connection) -> forgetting.Forgotten:
+        actor, of = await name(db, call, person(call.user)), await name(db, call, who)
+        done = await forgetting.forget(db, s.registry.scope, s.model, who, keep_grants=keeps)
+        detail = {
+            "of": of, "answers": done.answers, "ratings": done.ratings, "quoted": done.quoted,
+            "versions": list(done.versions),
+        }  # fmt: skip
+        await access.record(db, actor, "forget", detail, now)
+        return done
+
+    done = await s.store.write(operation)
+    await s.authorization.refresh(s.store)
+    if done.ended_run:
+        await s.scheduler.stop()
+    s.scheduler.wake()
+    try:
+        await s.eraser.sweep()
+        note = ""
+    except (GoodbotError, OSError) as error:  # it goes on by itself
+        note = f" Wiping the disk waits: {error}."
+    return Result(text=_told(done, keeps=keeps) + note, data=_data(done))
+
+
+def _last_owner(s: Services, accounts: list[str]) -> bool:
+    """Whether nobody else owns the bot from a chat: then forgetting them must not lock it."""
+    owners = [who for who in s.authorization.owners() if not who.startswith("terminal:")]
+    return bool(owners) and set(owners) <= set(accounts)
+
+
+def _told(done: forgetting.Forgotten, *, keeps: bool) -> str:
+    sentences = [f"{_count(done.answers, 'answer')}, {_count(done.ratings, 'rating')} deleted."]
+    if done.quoted:
+        sentences.append(f"{_count(done.quoted, 'answer')} to others quoted them and went too.")
+    if done.versions:
+        names = " and ".join(f"v{version}" for version in done.versions)
+        one = len(done.versions) == 1
+        sentences.append(
+            f"{names} {'was' if one else 'were'} trained on them and {'is' if one else 'are'} "
+            "withdrawn or trained anew, then erased."
+        )
+    if keeps:
+        sentences.append("The grants stay: there is no other owner.")
+    sentences.append("Backups that were made before still hold it: delete them.")
+    return " ".join(sentences)
+
+
+def _data(done: forgetting.Forgotten) -> dict[str, object]:
+    return {
+        "answers": done.answers, "ratings": done.ratings, "quoted": done.quoted,
+        "versions": list(done.versions),
+    }  # fmt: skip
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 COMMANDS = (
-    Command(name="enable", grant=Grant.ADMINISTER, run=enable, summary="answer in this channel"),
-    Command(
-        name="disable", grant=Grant.ADMINISTER, run=disable, summary="be silent in this channel"
-    ),
     Command(
         name="share",
         grant=Grant.TALK,
         run=share,
         summary="whether your private chats may train what others talk to",
         usage="on|off",
+    ),
+    Command(
+        name="forget",
+        grant=Grant.TALK,
+        plain=True,
+        personal=True,
+        run=forget,
+        summary="delete all your words and ratings, and what was learnt from them",
+        usage="me",
     ),
 )

@@ -10,7 +10,7 @@ from goodbot.authorization import Grant, person
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
-from goodbot.store import turns
+from goodbot.store import people, turns
 
 
 async def good(call: Call) -> Result:
@@ -62,7 +62,8 @@ async def _target(db: aiosqlite.Connection, call: Call, *, rated: bool) -> str:
         if found is None:
             raise UsageError("that message is not one of my answers: reply to one of them")
         return found
-    found = await turns.last_in(db, channel, rated_by=person(call.user) if rated else "")
+    rater = await people.identity(db, person(call.user))
+    found = await turns.last_in(db, channel, rated_by=rater if rated else "")
     if found is None:
         raise UsageError(
             "there is nothing to undo here" if rated else "there is no answer here yet to rate"
@@ -80,6 +81,7 @@ COMMANDS = (
         name="good",
         aliases=("yes", "y", "+1", "+", "👍", "up"),
         grant=Grant.RATE,
+        personal=True,
         run=good,
         summary="the answer was good (reply to it, or it means the last one)",
         usage="[ANSWER]",
@@ -88,6 +90,7 @@ COMMANDS = (
         name="bad",
         aliases=("no", "n", "-1", "-", "👎", "down"),
         grant=Grant.RATE,
+        personal=True,
         run=bad,
         summary="the answer was bad",
         usage="[ANSWER]",
@@ -96,6 +99,7 @@ COMMANDS = (
         name="undo",
         aliases=("u",),
         grant=Grant.RATE,
+        personal=True,
         run=undo,
         summary="take your rating back",
         usage="[ANSWER]",

@@ -22,8 +22,11 @@ from goodbot.lock import prepare_home
 class ConfigFile:
     """One config file, edited in memory until `save`."""
 
-    def __init__(self, home: Path, path: Path | None = None) -> None:
-        """Read `path`, by default `home/config.toml`, which need not exist. Raises ConfigError."""
+    def __init__(self, home: Path, path: Path | None = None, *, template: str = "") -> None:
+        """Read `path`, by default `home/config.toml`, which need not exist. Raises ConfigError.
+
+        `template` is what a new file begins as, with the comments that it shall have.
+        """
         self.home = home
         self.path = path or home / "config.toml"
         try:
@@ -33,7 +36,7 @@ class ConfigFile:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot be read: {error}", path=self.path) from error
         try:
-            self._document = tomlkit.parse(self.before or "")
+            self._document = tomlkit.parse(template if self.before is None else self.before)
         except TOMLKitError as error:
             raise ConfigError(f"is not valid TOML: {error}", path=self.path) from error
 
@@ -86,6 +89,19 @@ class ConfigFile:
         parsed = config.parse(text, home=self.home, path=self.path)
         if self.path.parent == self.home:
             prepare_home(self.home)
+        self._write(text)
+        self.before = text
+        return parsed
+
+    def restore(self, before: str | None) -> None:
+        """Put the file back as it was before `save`; None: there was none."""
+        if before is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            self._write(before)
+        self.before = before
+
+    def _write(self, text: str) -> None:
         partial = self.path.with_name(self.path.name + ".new")
         try:
             with contextlib.suppress(FileNotFoundError):
@@ -100,8 +116,6 @@ class ConfigFile:
             partial.replace(self.path)
         except OSError as error:
             raise ConfigError(f"cannot be written: {error.strerror}", path=self.path) from error
-        self.before = text
-        return parsed
 
     def _table(self, sections: list[str]) -> Any:
         table: Any = self._document

@@ -1,13 +1,13 @@
-"""Channels, shares, switches and the audit trail."""
+"""Shares, switches, who was told what, and the audit trail."""
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.events import ChannelRef
 from goodbot.store import codec
 from goodbot.store.query import fetch, first
 
@@ -22,37 +22,6 @@ class AuditEntry:
     action: str
     detail: str
     hash: str
-
-
-async def enable_channel(
-    db: aiosqlite.Connection, channel: ChannelRef, by: str, now: float
-) -> bool:
-    """Switch a channel on; False if it was on already."""
-    rows = await db.execute(
-        "INSERT OR IGNORE INTO channels (connector, account, channel, enabled_by, enabled_at)"
-        " VALUES (?, ?, ?, ?, ?)",
-        (channel.connector, channel.account, channel.id, by, now),
-    )
-    return rows.rowcount > 0
-
-
-async def disable_channel(db: aiosqlite.Connection, channel: ChannelRef) -> bool:
-    """Switch a channel off; False if it was not on."""
-    rows = await db.execute(
-        "DELETE FROM channels WHERE (connector, account, channel) = (?, ?, ?)",
-        (channel.connector, channel.account, channel.id),
-    )
-    return rows.rowcount > 0
-
-
-async def channel_enabled(db: aiosqlite.Connection, channel: ChannelRef) -> bool:
-    """Whether an owner has switched this channel on."""
-    rows = await fetch(
-        db,
-        "SELECT 1 FROM channels WHERE (connector, account, channel) = (?, ?, ?)",
-        (channel.connector, channel.account, channel.id),
-    )
-    return first(rows) is not None
 
 
 async def set_share(db: aiosqlite.Connection, person: str, on: bool, now: float) -> None:
@@ -94,6 +63,26 @@ async def record(
         "INSERT INTO audit (at, actor, action, detail, hash) VALUES (?, ?, ?, ?, ?)",
         (now, actor, action, text, digest),
     )
+
+
+async def recorded_since(db: aiosqlite.Connection, actor: str, action: str, since: float) -> bool:
+    """Whether the trail has such a row already."""
+    rows = await fetch(
+        db,
+        "SELECT 1 FROM audit WHERE (actor, action) = (?, ?) AND at > ? LIMIT 1",
+        (actor, action, since),
+    )
+    return first(rows) is not None
+
+
+async def alias(db: aiosqlite.Connection, person: str) -> str:
+    """What the trail calls somebody who is no owner; with the row here gone, nobody knows who it was."""
+    await db.execute(
+        "INSERT OR IGNORE INTO aliases VALUES (?, ?)", (person, f"person-{secrets.token_hex(6)}")
+    )
+    row = first(await fetch(db, "SELECT alias FROM aliases WHERE person = ?", (person,)))
+    assert row is not None  # noqa: S101  it was inserted above
+    return row[0]
 
 
 async def audit(db: aiosqlite.Connection) -> tuple[list[AuditEntry], bool]:

@@ -40,6 +40,16 @@ async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None =
     )
 
 
+async def is_open(db: aiosqlite.Connection, event: Event) -> bool:
+    """Whether an event still waits to be done: its words are here."""
+    rows = await fetch(
+        db,
+        "SELECT 1 FROM inbox WHERE (connector, account, event_id) = (?, ?, ?) AND payload <> ''",
+        _key(event),
+    )
+    return first(rows) is not None
+
+
 async def unfinished(db: aiosqlite.Connection) -> list[tuple[Event, float]]:
     """`(event, received at)` of all that was accepted but not done when the process ended."""
     rows = await fetch(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.events import MessageRef, OrderKey, RatingEvent, RatingKind, Receipt
-from goodbot.ratings import Label, LedgerEvent, fold
-from goodbot.store import codec
+from goodbot.ratings import LedgerEvent, fold
+from goodbot.store import codec, people, quarantine
 from goodbot.store.query import fetch, first
 
 
@@ -130,49 +130,78 @@ async def attach(
 
 
 async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange | None:
-    """Recompute one label from the ledger; returns the change, or None if there is none."""
+    """Recompute one label from the ledger; returns the change, or None if there is none.
+
+    All accounts of a person make one label, kept under their identity. An event's id and source
+    say something within its account only; to take all back means all that this person said.
+    """
+    identity = await people.identity(db, rater)
     rows = await fetch(
         db,
-        "SELECT event_id, time_ms, tiebreak, kind, source, value, retracts FROM events"
-        " WHERE (turn, rater) = (?, ?)",
-        (turn, rater),
+        "SELECT e.seq, e.connector || ' ' || e.account, e.event_id, e.rater, e.time_ms, e.tiebreak,"  # noqa: S608
+        " e.kind, e.source, e.value, e.retracts FROM events e WHERE e.turn = :turn"
+        " AND e.rater IN (SELECT :identity UNION SELECT person FROM links WHERE identity = :identity)"
+        f" AND NOT ({quarantine.COVERED})",
+        {"turn": turn, "identity": identity},
     )
-    events = [
+    found = {f"{place} {event_id}": (seq, event_id) for seq, place, event_id, *_ in rows}
+    label = fold(
         LedgerEvent(
-            event_id=row[0], order=OrderKey(row[1], row[2]), kind=RatingKind(row[3]),
-            source=row[4], value=row[5], retracts=row[6],
+            event_id=f"{place} {event_id}", order=OrderKey(time_ms, tiebreak), kind=RatingKind(kind),
+            source=source and f"{account} {source}", value=value,
+            retracts=retracts and f"{place} {retracts}",
         )
-        for row in rows
-    ]  # fmt: skip
-    label = fold(events)
-    row = first(
-        await fetch(
-            db, "SELECT value, event_id FROM labels WHERE (turn, rater) = (?, ?)", (turn, rater)
-        )
+        for _, place, event_id, account, time_ms, tiebreak, kind, source, value, retracts in rows
+    )  # fmt: skip
+    held = await fetch(
+        db, "SELECT value, event_seq FROM labels WHERE (turn, rater) = (?, ?)", (turn, identity)
     )
-    before = Label(value=row[0], event_id=row[1]) if row else None
-    if label == before:
+    before = first(held)
+    seq, event_id = found[label.event_id] if label else (None, "")
+    after = (label.value, seq) if label else None
+    if after == before:
         return None
     if label is None:
-        await db.execute("DELETE FROM labels WHERE (turn, rater) = (?, ?)", (turn, rater))
+        await db.execute("DELETE FROM labels WHERE (turn, rater) = (?, ?)", (turn, identity))
     else:
         await db.execute(
-            "INSERT OR REPLACE INTO labels SELECT turn, rater, value, event_id, seq FROM events"
-            " WHERE (turn, rater, event_id) = (?, ?, ?)",
-            (turn, rater, label.event_id),
+            "INSERT OR REPLACE INTO labels (turn, rater, value, event_id, event_seq)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (turn, identity, label.value, event_id, seq),
         )
     return LabelChange(
         turn=turn,
-        rater=rater,
-        before=before.value if before else None,
+        rater=identity,
+        before=before[0] if before else None,
         after=label.value if label else None,
     )
 
 
+async def refold_people(db: aiosqlite.Connection, persons: Sequence[str]) -> list[str]:
+    """Recompute all labels of these accounts, whose identities have changed; returns their turns."""
+    marks = ", ".join("?" * len(persons))
+    rows = await fetch(
+        db,
+        f"SELECT DISTINCT turn FROM events WHERE rater IN ({marks}) AND turn IS NOT NULL",  # noqa: S608
+        persons,
+    )
+    found = [row[0] for row in rows]
+    await db.execute(f"DELETE FROM labels WHERE rater IN ({marks})", tuple(persons))  # noqa: S608
+    identities = {await people.identity(db, person) for person in persons}
+    for turn in found:
+        for identity in identities:
+            await refold(db, turn, identity)
+    return found
+
+
 async def rebuild(db: aiosqlite.Connection) -> int:
-    """Derive every label again from the ledger; returns how many there are."""
+    """Derive every label again from the ledger; returns how many raters of a turn there are."""
     await db.execute("DELETE FROM labels")
-    rows = await fetch(db, "SELECT DISTINCT turn, rater FROM events WHERE turn IS NOT NULL")
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT turn, coalesce(identity, rater) FROM events"
+        " LEFT JOIN links ON person = rater WHERE turn IS NOT NULL",
+    )
     pairs = [(row[0], row[1]) for row in rows]
     for turn, rater in pairs:
         await refold(db, turn, rater)
@@ -183,6 +212,16 @@ async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, float]:
     """The labels of one turn by rater."""
     rows = await fetch(db, "SELECT rater, value FROM labels WHERE turn = ? ORDER BY rater", (turn,))
     return {row[0]: row[1] for row in rows}
+
+
+async def lost(db: aiosqlite.Connection, turn: str, before: Mapping[str, float]) -> bool:
+    """Whether a label of a turn (`before`, by rater) is gone or different now.
+
+    Accounts that were linked meanwhile speak for one person.
+    """
+    now = await labels(db, turn)
+    current = {rater: now.get(await people.identity(db, rater)) for rater in before}
+    return took_back(before, {rater: v for rater, v in current.items() if v is not None})
 
 
 def took_back(before: Mapping[str, float], now: Mapping[str, float]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -15,8 +16,18 @@ from goodbot.turns import Turn
 
 _COLUMNS = (
     "id, connector, account, channel, channel_kind, thread, talker, messages, response, prompt_tokens,"
-    " tokens, logprobs, temperature, model, version, scope, kind, origin, created_at"
+    " tokens, logprobs, temperature, model, version, scope, kind, origin, context, created_at"
 )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """One question and its answer; `talker` is the person (`connector:id`) who asked."""
+
+    turn: str
+    talker: str
+    question: str
+    answer: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,13 +45,27 @@ class RatedTurn:
 async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> None:
     """Store an answer; `trainable` False keeps it as context only."""
     await db.execute(
-        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 20)})",  # noqa: S608
+        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 21)})",  # noqa: S608
         (
             turn.id, turn.channel.connector, turn.channel.account, turn.channel.id,
             turn.channel.kind, turn.channel.thread, turn.talker.id,
             codec.dump_json(list(turn.messages)), turn.response, codec.pack_ints(turn.prompt_tokens),
             codec.pack_ints(turn.tokens), codec.pack_floats(turn.logprobs), turn.temperature,
-            turn.model, turn.version, turn.scope, turn.kind, turn.origin, turn.created_at, trainable,
+            turn.model, turn.version, turn.scope, turn.kind, turn.origin,
+            codec.dump_json(list(turn.context)), turn.created_at, trainable,
+        ),
+    )  # fmt: skip
+
+
+async def set_prompt(db: aiosqlite.Connection, turn: Turn) -> None:
+    """Replace the prompt of a stored turn, and the tokens that depend on it."""
+    await db.execute(
+        "UPDATE turns SET messages = ?, context = ?, prompt_tokens = ?, tokens = ?, logprobs = ?"
+        " WHERE id = ?",
+        (
+            codec.dump_json(list(turn.messages)), codec.dump_json(list(turn.context)),
+            codec.pack_ints(turn.prompt_tokens), codec.pack_ints(turn.tokens),
+            codec.pack_floats(turn.logprobs), turn.id,
         ),
     )  # fmt: skip
 
@@ -48,7 +73,7 @@ async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> No
 def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
     """The turn in a row of `COLUMNS`."""
     (id_, connector, account, channel, kind, thread, talker, messages, response, prompt_tokens, tokens,
-     logprobs, temperature, model, version, scope, turn_kind, origin, created_at) = row  # fmt: skip
+     logprobs, temperature, model, version, scope, turn_kind, origin, context, created_at) = row  # fmt: skip
     return Turn(
         id=str(id_),
         channel=ChannelRef(
@@ -67,6 +92,7 @@ def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
         scope=str(scope),
         kind=str(turn_kind),
         origin=str(origin),
+        context=tuple((id_, who) for id_, who in json.loads(str(context))),
         created_at=float(created_at),  # pyright: ignore[reportArgumentType]
     )  # fmt: skip
 
@@ -75,6 +101,14 @@ async def get(db: aiosqlite.Connection, turn: str) -> Turn | None:
     """One turn by its id."""
     row = first(await fetch(db, f"SELECT {_COLUMNS} FROM turns WHERE id = ?", (turn,)))  # noqa: S608
     return from_row(row) if row else None
+
+
+async def missing(db: aiosqlite.Connection, ids: Sequence[str]) -> set[str]:
+    """Those of these turns that are not stored any more."""
+    rows = await fetch(
+        db, "SELECT value FROM json_each(?) EXCEPT SELECT id FROM turns", (codec.dump_json(ids),)
+    )
+    return {row[0] for row in rows}
 
 
 async def by_message(db: aiosqlite.Connection, channel: ChannelRef, message: str) -> str | None:
@@ -108,18 +142,16 @@ async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str =
     return row[0] if row else None
 
 
-async def conversation(
-    db: aiosqlite.Connection, channel: ChannelRef, limit: int
-) -> list[tuple[str, str]]:
-    """The last `limit` exchanges of a place, oldest first: `(question, answer)`."""
+async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[Exchange]:
+    """The last `limit` exchanges of a place, oldest first."""
     rows = await fetch(
         db,
-        "SELECT json_extract(messages, '$[#-1].content'), response FROM turns"
-        " WHERE (connector, account, channel, thread) = (?, ?, ?, ?) AND response <> ''"
+        "SELECT id, connector || ':' || talker, json_extract(messages, '$[#-1].content'), response"
+        " FROM turns WHERE (connector, account, channel, thread) = (?, ?, ?, ?) AND response <> ''"
         " ORDER BY seq DESC LIMIT ?",
         (channel.connector, channel.account, channel.id, channel.thread, limit),
     )
-    found = [(row[0], row[1]) for row in rows]
+    found = [Exchange(turn=r[0], talker=r[1], question=r[2], answer=r[3]) for r in rows]
     return found[::-1]
 
 

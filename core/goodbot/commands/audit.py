@@ -1,0 +1,55 @@
+"""The audit trail of commands: who did what, without anybody's words.
+
+Nobody can take a row out of the trail, so what it says of a person must be fit to stay. Owners
+act under their own id; anybody else is called by a random alias, which forgetting them dissolves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import aiosqlite
+
+from goodbot.authorization import person
+from goodbot.commands.base import Call
+from goodbot.events import ChannelKind
+from goodbot.store import access
+
+NOT_ALLOWED = "not on the allowlist"
+
+_KEPT = 200
+"""Characters of a command's words that the trail keeps."""
+_DAY = 86400.0
+
+
+async def audit(call: Call, action: str, detail: Mapping[str, Any]) -> None:
+    """Append a row for a command that was done or refused.
+
+    Of what a stranger is refused, one row a command and day is kept: a crowd costs little space.
+    """
+    s, event, now = call.services, call.event, call.services.clock.now()
+    private = event.channel.kind is not ChannelKind.SHARED
+
+    async def operation(db: aiosqlite.Connection) -> None:
+        actor = await name(db, call, person(event.user))
+        if detail.get("refused") == NOT_ALLOWED and await access.recorded_since(
+            db, actor, action, now - _DAY
+        ):
+            return
+        words = [await name(db, call, word) for word in event.args[:_KEPT].split()]
+        whole = {
+            "args": " ".join(words), "channel": "private" if private else event.channel.id, **detail
+        }  # fmt: skip
+        await access.record(db, actor, action, whole, now)
+
+    await s.store.write(operation)
+
+
+async def name(db: aiosqlite.Connection, call: Call, word: str) -> str:
+    """How the trail spells a word: a person (`connector:id`) who is no owner, by their alias."""
+    authorization = call.services.authorization
+    connector, colon, id_ = word.partition(":")
+    if not (colon and id_ and connector in authorization.connectors):
+        return word
+    return word if authorization.is_owner(word) else await access.alias(db, word)

@@ -1,0 +1,107 @@
+"""link, unlink: several accounts of one person have one vote."""
+
+from __future__ import annotations
+
+import aiosqlite
+
+from goodbot import pairing
+from goodbot.authorization import Grant, person
+from goodbot.commands.base import Call, Command, Result
+from goodbot.errors import UsageError
+from goodbot.events import ChannelKind
+from goodbot.store import access, adapters, ledger, people
+
+_CHANGED = "a rating that it was trained on counts otherwise since two accounts are one person's"
+
+
+async def link(call: Call) -> Result:
+    """Without a code, make one; with one, join this account with the one that made it."""
+    if call.event.channel.kind is not ChannelKind.PRIVATE:
+        raise UsageError("accounts are linked in a private chat with me: type it there")
+    return await (_join(call) if call.args else _offer(call))
+
+
+async def _offer(call: Call) -> Result:
+    s = call.services
+    expires = s.clock.now() + pairing.LINK_SECONDS
+    code = await s.store.write(
+        lambda db: pairing.make(db, pairing.LINK, person(call.user), expires)
+    )
+    return Result(
+        text=f"{code}\n\nType `/rl link {code}` to me from your other account, in a private chat, "
+        "within 15 minutes. Then both have one vote. Each keeps what it may.",
+        data={"code": code, "seconds": pairing.LINK_SECONDS},
+        once=True,
+    )
+
+
+async def _join(call: Call) -> Result:
+    s, who, now = call.services, person(call.user), call.services.clock.now()
+    code = pairing.read(" ".join(call.args))
+
+    async def operation(db: aiosqlite.Connection) -> str:
+        first, more = await pairing.redeem_link(db, who, code, now) if code else ("", True)
+        if not first:
+            return (
+                "that is no code that holds: ask for a fresh one with `/rl link` from the other account"
+                if more
+                else "too many wrong codes: wait a quarter of an hour"
+            )
+        if first == who:
+            return "that is your code for your *other* account: type it there"
+        together = await people.link(db, first, who, now)
+        await _refold(db, call, together)
+        await access.record(
+            db, await access.alias(db, who), "link", {"accounts": len(together)}, now
+        )
+        return ""
+
+    refusal = await s.store.write(operation)  # the count of wrong guesses must be committed
+    if refusal:
+        raise UsageError(refusal)
+    s.scheduler.wake()
+    return Result(
+        text="Both accounts are one person now: one vote, the last one given counts. "
+        "Each keeps what it may. `/rl unlink` ends it."
+    )
+
+
+async def unlink(call: Call) -> Result:
+    s, who, now = call.services, person(call.user), call.services.clock.now()
+
+    async def operation(db: aiosqlite.Connection) -> bool:
+        together = await people.unlink(db, who, now)
+        if together:
+            await _refold(db, call, together)
+            await access.record(db, await access.alias(db, who), "unlink", {}, now)
+        return bool(together)
+
+    if not await s.store.write(operation):
+        raise UsageError("this account is linked with no other")
+    s.scheduler.wake()
+    return Result(text="This account is a person of its own again.")
+
+
+async def _refold(db: aiosqlite.Connection, call: Call, persons: list[str]) -> None:
+    """What they rated counts anew; an adapter that learnt it otherwise is not to be used."""
+    for turn in await ledger.refold_people(db, persons):
+        await adapters.taint(db, call.services.registry.scope, turn, _CHANGED)
+
+
+COMMANDS = (
+    Command(
+        name="link",
+        grant=Grant.TALK,
+        personal=True,
+        run=link,
+        summary="your accounts are one person: one vote",
+        usage="[CODE]",
+    ),
+    Command(
+        name="unlink",
+        grant=Grant.TALK,
+        personal=True,
+        run=unlink,
+        summary="this account is on its own again",
+    ),
+)

@@ -1,0 +1,174 @@
+"""people, pair: who may talk, rate and administer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+
+import aiosqlite
+
+from goodbot import pairing
+from goodbot.authorization import LEVELS, Grant, Granted, person
+from goodbot.commands.base import Call, Command, Result
+from goodbot.errors import GoodbotError, UsageError
+from goodbot.store import people, turns
+
+_USAGE = (
+    "say `people`, `people grant owner|rater|talker PERSON` or `people revoke PERSON`; "
+    "PERSON is CONNECTOR:ID, or reply to my answer to them"
+)
+_MAY = {"owner": "may everything", "rater": "may talk and rate", "talker": "may talk"}
+_TERMINAL = "terminal"
+
+
+async def list_or_change(call: Call) -> Result:
+    match call.args:
+        case () | ("list",):
+            return _list(call)
+        case ("grant", role, *rest) if role in people.ROLES and len(rest) <= 1:
+            return await _grant(call, role, await _person(call, rest))
+        case ("revoke", *rest) if len(rest) <= 1:
+            return await _revoke(call, await _person(call, rest))
+        case _:
+            raise UsageError(_USAGE)
+
+
+def _list(call: Call) -> Result:
+    entries = call.services.authorization.people()
+    groups = [
+        f"rater    the members of {group} on {name}"
+        for name, grants in call.services.authorization.connectors.items()
+        for group in grants.rater_groups
+    ]
+    lines = [f"{entry.role:8} {entry.person}  {_source(entry)}" for entry in entries]
+    return Result(
+        text="\n".join([*lines, *groups]) or "nobody may anything: `goodbot pair CONNECTOR`",
+        data={"people": [asdict(entry) for entry in entries]},
+    )
+
+
+def _source(entry: Granted) -> str:
+    since = ""
+    if entry.since is not None:
+        day = datetime.fromtimestamp(entry.since).date()  # noqa: DTZ006  the owner's clock
+        since = f" on {day.isoformat()}"
+    return {
+        "config": "by the config", "paired": f"by pairing{since}",
+        "granted": f"by {entry.by}{since}", "group": f"as a member of {entry.by}",
+    }[entry.source]  # fmt: skip
+
+
+async def _grant(call: Call, role: str, who: str) -> Result:
+    s = call.services
+    by, now = person(call.user), s.clock.now()
+    _refuse_to_lower_oneself(call, who, role)
+
+    async def operation(db: aiosqlite.Connection) -> None:
+        await people.grant(db, who, role, by, now)
+
+    await s.store.write(operation)
+    await s.authorization.refresh(s.store)
+    more = [
+        e for e in s.authorization.people() if e.person == who and LEVELS[e.role] > LEVELS[role]
+    ]
+    note = f" By {more[0].source} they are {more[0].role} all the same." if more else ""
+    return Result(text=f"{who} {_MAY[role]} now.{note}", data={"person": who, "role": role})
+
+
+async def _revoke(call: Call, who: str) -> Result:
+    s = call.services
+    left = [entry for entry in s.authorization.people() if entry.person == who]
+    _refuse_to_lower_oneself(call, who, "")
+    done = await s.store.write(lambda db: people.revoke(db, who))
+    await s.authorization.refresh(s.store)
+    left = [entry for entry in s.authorization.people() if entry.person == who]
+    if left:
+        raise _stays(call, left[0], done=done)
+    if not done:
+        raise UsageError(f"{who} has no grant: see `people`")
+    return Result(text=f"{who} has no grant any more.", data={"person": who})
+
+
+def _stays(call: Call, entry: Granted, *, done: bool) -> GoodbotError:
+    """Why a grant does not end by a command, and what ends it."""
+    connector, _, id_ = entry.person.partition(":")
+    first = "What was granted is revoked, but " if done else ""
+    where = call.services.config.where(f"connectors.{connector}")
+    if entry.source == "group":
+        return UsageError(
+            f"{first}{entry.person} is a rater as a member of {entry.by}: take them out there"
+        )
+    if connector not in call.services.config.connectors:
+        return UsageError(f"{first}{entry.person} is {entry.role} by the program itself")
+    key = f"{entry.role}s"
+    return where.error(key, f"{first}the config names {id_} here: take it out of {key}")
+
+
+def _refuse_to_lower_oneself(call: Call, who: str, role: str) -> None:
+    """Nobody locks themselves out by a slip; another owner can."""
+    if who == person(call.user) and role != "owner":
+        raise UsageError("you cannot take your own ownership away: another owner can")
+
+
+async def _person(call: Call, words: list[str]) -> str:
+    """The person that is meant: by id, never by name."""
+    s = call.services
+    if not words and call.event.reply_to:
+        answer = await s.store.read(
+            lambda db: turns.by_message(db, call.event.channel, call.event.reply_to)
+        )
+        turn = await s.store.read(lambda db: turns.get(db, answer)) if answer else None
+        if turn is None:
+            raise UsageError("that message is not one of my answers: reply to one of them")
+        return person(turn.talker)
+    if not words:
+        raise UsageError(_USAGE)
+    connector, colon, id_ = words[0].partition(":")
+    if not (colon and id_ and id_.isprintable() and len(id_) <= 200):
+        raise UsageError(_USAGE)
+    if connector not in s.authorization.connectors:
+        known = ", ".join(sorted(s.authorization.connectors))
+        raise UsageError(f"there is no connector {connector[:40]!r}; there are: {known}")
+    return words[0]
+
+
+async def pair(call: Call) -> Result:
+    """A one-time code, at the machine itself only: whoever can use it there owns the bot anyway."""
+    s = call.services
+    if call.user.connector != _TERMINAL:
+        raise UsageError("a code is made at the machine itself: `goodbot pair CONNECTOR`")
+    known = sorted(set(s.authorization.connectors) - {_TERMINAL})
+    if len(call.args) != 1 or call.args[0] not in known:
+        raise UsageError(
+            f"say which connector: {', '.join(known)}"
+            if known
+            else "no connector is configured yet: `goodbot init`"
+        )
+    connector = call.args[0]
+    code = await pairing.open_code(s.store, connector, s.clock.now())
+    return Result(
+        text=f"{code}\n\nSend this to the bot on {connector}, in a private chat, within an hour. "
+        "Whoever sends it owns the bot: show it to nobody.",
+        data={"code": code, "connector": connector, "seconds": pairing.PAIR_SECONDS},
+        once=True,
+    )
+
+
+COMMANDS = (
+    Command(
+        name="people",
+        grant=Grant.ADMINISTER,
+        personal=True,
+        run=list_or_change,
+        summary="who may talk, rate and administer; grant and revoke",
+        usage="[grant ROLE PERSON|revoke PERSON]",
+    ),
+    Command(
+        name="pair",
+        grant=Grant.ADMINISTER,
+        personal=True,
+        run=pair,
+        summary="a one-time code that makes its sender an owner",
+        usage="CONNECTOR",
+    ),
+)

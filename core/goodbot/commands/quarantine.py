@@ -1,0 +1,101 @@
+"""rollback since: leave out all ratings that came in since a time, and what was learnt from them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import aiosqlite
+
+from goodbot.authorization import person
+from goodbot.commands.base import Call, Result
+from goodbot.errors import UsageError
+from goodbot.store import adapters, ledger, quarantine
+
+_TAINT = "ratings that it was trained on are in quarantine"
+_USAGE = (
+    "say since when: `rollback since 2026-11-21`, or with a time, `2026-11-21T18:30`; "
+    "`rollback since never` lets all ratings count again"
+)
+
+
+async def since(call: Call, words: tuple[str, ...]) -> Result:
+    """Quarantine the ratings received since `words`, a date in the owner's time zone."""
+    if words == ("never",):
+        return await _lift(call)
+    sure = words[-1:] == ("yes",)
+    start = _time(call, " ".join(words[:-1] if sure else words))
+    what = f"rollback since {start}"
+    if not call.direct and not (sure and call.services.confirmations.take(call, what)):
+        call.services.confirmations.ask(call, what)
+        return Result(
+            text=f"This leaves out all ratings that were received since {_told(start)}, and "
+            "withdraws every version that learnt from one. To do it, say it again with `yes` at the "
+            "end, here, within a minute.",
+            data={"asked": True},
+        )
+    return await _quarantine(call, start)
+
+
+async def _quarantine(call: Call, start: float) -> Result:
+    s = call.services
+
+    async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:
+        count = await quarantine.add(db, start, person(call.user), s.clock.now())
+        tainted: set[int] = set()
+        for turn, rater in await quarantine.covered(db):
+            if await ledger.refold(db, turn, rater):
+                tainted.update(await adapters.taint(db, s.registry.scope, turn, _TAINT))
+        return count, sorted(tainted)
+
+    await s.scheduler.stop()
+    before = await s.registry.active()
+    count, versions = await s.store.write(operation)
+    await s.scheduler.withdraw_tainted()
+    s.scheduler.wake()
+    active = await s.registry.active()
+    which = ", ".join(f"v{version}" for version in versions)
+    learnt = f"withdrawn: {which}" if versions else "no version had learnt from them"
+    answers = f"v{active}" if active else "the base model"
+    return Result(
+        text=f"{count} rating{'' if count == 1 else 's'} since {_told(start)} left out; {learnt}. "
+        f"{answers[0].upper()}{answers[1:]} answers. `rollback since never` lets them count again.",
+        data={"ratings": count, "versions": versions, "version": active, "previous": before},
+    )
+
+
+async def _lift(call: Call) -> Result:
+    s = call.services
+
+    async def operation(db: aiosqlite.Connection) -> int:
+        covered = await quarantine.covered(db)
+        count = await quarantine.lift(db)
+        for turn, rater in covered:
+            if await ledger.refold(db, turn, rater):
+                await adapters.taint(db, s.registry.scope, turn, _TAINT)
+        return count
+
+    count = await s.store.write(operation)
+    s.scheduler.wake()
+    return Result(
+        text=f"{count} rating{'' if count == 1 else 's'} that were left out count again; they train "
+        "in the next rounds.",
+        data={"ratings": count},
+    )
+
+
+def _time(call: Call, text: str) -> float:
+    """Seconds since the epoch. Raises UsageError."""
+    try:
+        start = datetime.fromisoformat(text).timestamp()  # without a zone: the owner's own
+    except (ValueError, OverflowError, OSError):
+        start = -1.0
+    if start < 0:
+        raise UsageError(_USAGE)
+    if start > call.services.clock.now():
+        raise UsageError(f"{text} lies in the future: {_USAGE}")
+    return start
+
+
+def _told(start: float) -> str:
+    local = datetime.fromtimestamp(start, UTC).astimezone()
+    return local.strftime("%Y-%m-%d %H:%M")

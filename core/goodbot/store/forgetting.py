@@ -1,0 +1,239 @@
+"""Forgetting a person: their words, their ratings, and what was learnt from either.
+
+Everything happens in one transaction: the runs and adapters that learnt from them are marked
+first, while the rows that prove it are there, then the rows go. Erasing the marked adapters'
+files, and the free space of the database, comes after (`goodbot.erasure`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.store import access, adapters, codec, people, turns
+from goodbot.store.query import fetch
+from goodbot.turns import Turn
+
+FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
+"""`tainted` of an adapter whose files are to be erased."""
+ERASE = "erase"
+"""The switch that is set while deleted words may still lie in the database's free space."""
+
+_NOBODY = "forgotten"
+_RUN = 4
+"""So many words in a row in an answer to somebody else are a quotation."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Forgotten:
+    """What went. `versions` are the adapters that learnt from it and were in good standing."""
+
+    people: tuple[str, ...]
+    answers: int
+    ratings: int
+    quoted: int
+    """Answers to others that repeated their words, and went too."""
+    versions: tuple[int, ...]
+    ended_run: bool
+    """A training that had claimed something of it was ended."""
+
+
+async def forget(
+    db: aiosqlite.Connection, scope: str, model: str, person: str, *, keep_grants: bool
+) -> Forgotten:
+    """Delete all that is stored of a person, of all their linked accounts.
+
+    `scope` and `model` are those whose active adapter the scheduler looks after; other pointers
+    are moved to an adapter in good standing here.
+    """
+    persons = await people.accounts(db, person)
+    mine = await _answers_to(db, persons)
+    scrubbed, quoting = await _in_prompts(db, persons, mine)
+    stale, ended = await _learnt_from(db, persons, {*mine, *quoting, *(t.id for t in scrubbed)})
+    versions = await adapters.mark(db, scope, stale, FORGOTTEN, again=True)
+    await _move_other_pointers(db, scope, model)
+    ratings = await _delete_ratings(db, persons)
+    for id_ in {*mine, *quoting}:
+        await db.execute("DELETE FROM turns WHERE id = ?", (id_,))
+    for turn in scrubbed:
+        await turns.set_prompt(db, turn)
+    await _clear_inbox(db, persons)
+    await _delete_person(db, persons, keep_grants=keep_grants)
+    await access.set_switch(db, ERASE, "1")
+    return Forgotten(
+        people=tuple(persons), answers=len(mine), ratings=ratings, quoted=len(quoting),
+        versions=tuple(versions), ended_run=ended,
+    )  # fmt: skip
+
+
+async def _answers_to(db: aiosqlite.Connection, persons: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for who in persons:
+        connector, _, id_ = who.partition(":")
+        query = "SELECT id FROM turns WHERE (connector, talker) = (?, ?)"
+        found.update([row[0] for row in await fetch(db, query, (connector, id_))])
+    return found
+
+
+async def _in_prompts(
+    db: aiosqlite.Connection, persons: Sequence[str], mine: set[str]
+) -> tuple[list[Turn], set[str]]:
+    """Answers to others that were shown the persons' words: scrubbed ones, and ids of quoting ones.
+
+    A turn from before it was recorded whose words a prompt holds loses all of its history.
+    """
+    rows = await fetch(
+        db,
+        "SELECT id FROM turns WHERE EXISTS (SELECT 1 FROM json_each(context) c"
+        " WHERE json_extract(c.value, '$[1]') IN (SELECT value FROM json_each(:persons))"
+        " OR json_extract(c.value, '$[0]') IN (SELECT value FROM json_each(:mine)))"
+        " OR (context = '[]' AND channel_kind = 'shared' AND json_array_length(messages) > 2"
+        " AND connector IN (SELECT substr(value, 1, instr(value, ':') - 1) FROM json_each(:persons)))"
+        " ORDER BY seq",
+        {"persons": codec.dump_json(persons), "mine": codec.dump_json(sorted(mine))},
+    )
+    shown = [await turns.get(db, row[0]) for row in rows if row[0] not in mine]
+    said = [text for turn in shown if turn is not None for text in turn.said_by(persons)]
+    for id_ in mine:
+        turn = await turns.get(db, id_)
+        said += [str(turn.messages[-1]["content"])] if turn else []
+    words = {run for text in said for run in _runs(text)}
+    quoting: set[str] = set()
+    scrubbed: list[Turn] = []
+    for turn in shown:  # oldest first: what quotes a quotation comes later
+        if turn is None:
+            continue
+        if words.intersection(_runs(turn.response)):
+            quoting.add(turn.id)
+        else:
+            gone = {*mine, *quoting}
+            scrubbed.append(
+                turn.without(lambda id_, who, gone=gone: who in persons or id_ in gone)
+                if turn.context
+                else turn.without_history()
+            )
+    return scrubbed, quoting
+
+
+def _runs(text: str) -> Iterable[str]:
+    words = text.casefold().split()
+    for start in range(len(words) - _RUN + 1):
+        yield " ".join(words[start : start + _RUN])
+
+
+async def _learnt_from(
+    db: aiosqlite.Connection, persons: Sequence[str], touched: set[str]
+) -> tuple[set[int], bool]:
+    """Runs that trained on these turns or on a label of these persons; whether one was under way.
+
+    A run under way that has claimed any of it, to train or to judge by, is ended.
+    """
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT i.run, i.split, r.state FROM run_items i JOIN runs r ON r.id = i.run"
+        " WHERE i.turn IN (SELECT value FROM json_each(?)) OR EXISTS"
+        " (SELECT 1 FROM json_each(i.labels) WHERE key IN (SELECT value FROM json_each(?)))",
+        (codec.dump_json(sorted(touched)), codec.dump_json(persons)),
+    )
+    running = {run for run, _, state in rows if state == "running"}
+    for run in running:
+        await db.execute(
+            "UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (FORGOTTEN, run)
+        )
+    return {run for run, split, _ in rows if split == "train"}, bool(running)
+
+
+async def _move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) -> None:
+    """Pointers that nobody looks after at the moment must not name what is to be erased."""
+    rows = {row.version: row for row in await adapters.all_of(db, scope)}
+    found = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
+    for other, version in found:
+        clean = version
+        while clean in rows and rows[clean].tainted:
+            clean = rows[clean].parent
+        if other != model and clean != version:
+            await db.execute(
+                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)",
+                (clean, scope, other),
+            )
+
+
+async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> int:
+    """Their events and labels, also as runs remember them; returns how many ratings were theirs."""
+    ratings = 0
+    for who in persons:
+        rows = await db.execute("DELETE FROM labels WHERE rater = ?", (who,))
+        ratings += rows.rowcount
+        await db.execute("DELETE FROM events WHERE rater = ?", (who,))
+    claimed = await fetch(
+        db,
+        "SELECT run, turn, labels FROM run_items WHERE EXISTS (SELECT 1 FROM json_each(labels)"
+        " WHERE key IN (SELECT value FROM json_each(?)))",
+        (codec.dump_json(persons),),
+    )
+    for run, turn, labels in claimed:
+        left = {rater: v for rater, v in json.loads(labels).items() if rater not in persons}
+        await db.execute(
+            "UPDATE run_items SET labels = ? WHERE (run, turn) = (?, ?)",
+            (codec.dump_json(left), run, turn),
+        )
+    return ratings
+
+
+async def _clear_inbox(db: aiosqlite.Connection, persons: Sequence[str]) -> None:
+    """What they said and what waits for an answer; and what receipts quote, whoever got them."""
+    await db.execute(
+        "UPDATE inbox SET payload = '' WHERE payload <> '' AND json_extract(payload, '$.user.connector')"
+        " || ':' || json_extract(payload, '$.user.id') IN (SELECT value FROM json_each(?))",
+        (codec.dump_json(persons),),
+    )
+    await db.execute("UPDATE inbox SET receipt = json_set(receipt, '$.x', '')")
+
+
+async def _delete_person(
+    db: aiosqlite.Connection, persons: Sequence[str], *, keep_grants: bool
+) -> None:
+    for who in persons:
+        for table, column in (
+            ("shares", "person"), ("talkers", "person"), ("links", "person"), ("aliases", "person"),
+            ("codes", "subject"),
+        ):  # fmt: skip
+            await db.execute(f"DELETE FROM {table} WHERE {column} = ?", (who,))  # noqa: S608
+        # What somebody was told is kept under their key, or under a word and their key.
+        await db.execute(
+            "DELETE FROM told WHERE person = :who OR substr(person, -length(:who) - 1) = ' ' || :who",
+            {"who": who},
+        )
+        if not keep_grants:
+            await people.revoke(db, who)
+        for table, column in (
+            ("channels", "enabled_by"), ("grants", "given_by"), ("quarantines", "made_by"),
+        ):  # fmt: skip
+            await db.execute(
+                f"UPDATE {table} SET {column} = ? WHERE {column} = ?",  # noqa: S608
+                (_NOBODY, who),
+            )
+        await db.execute(
+            "UPDATE runs SET why = ? WHERE why = ?",
+            (f"asked for by {_NOBODY}", f"asked for by {who}"),
+        )
+
+
+async def to_erase(db: aiosqlite.Connection, scope: str) -> list[adapters.AdapterRow]:
+    """Adapters whose files are to be deleted and that no pointer names."""
+    rows = await fetch(
+        db,
+        "SELECT version FROM adapters WHERE scope = ? AND tainted = ? AND erased_at IS NULL"
+        " AND version NOT IN (SELECT version FROM pointers)",
+        (scope, FORGOTTEN),
+    )
+    wanted = {row[0] for row in rows}
+    return [row for row in await adapters.all_of(db, scope) if row.version in wanted]
+
+
+async def set_erased(db: aiosqlite.Connection, version: int, now: float) -> None:
+    """The files of an adapter are gone."""
+    await db.execute("UPDATE adapters SET erased_at = ? WHERE version = ?", (now, version))

@@ -1,0 +1,88 @@
+"""Grants that were given by pairing or a command, and the accounts that are one person's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.store import codes
+from goodbot.store.query import fetch, first
+
+ROLES = ("owner", "rater", "talker")
+PAIRING = "pairing"
+"""`given_by` of a grant that its holder got with a pairing code."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GrantRow:
+    """One grant. `person` is `connector:id`; `since` seconds since the epoch."""
+
+    person: str
+    role: str
+    given_by: str
+    since: float
+
+
+async def grants(db: aiosqlite.Connection) -> list[GrantRow]:
+    """All of them, owners first."""
+    rows = await fetch(db, "SELECT person, role, given_by, since FROM grants")
+    found = [GrantRow(person=r[0], role=r[1], given_by=r[2], since=r[3]) for r in rows]
+    return sorted(found, key=lambda grant: (ROLES.index(grant.role), grant.person))
+
+
+async def grant(db: aiosqlite.Connection, person: str, role: str, by: str, now: float) -> None:
+    """Give a person a role instead of the one that they had by a grant."""
+    await db.execute("INSERT OR REPLACE INTO grants VALUES (?, ?, ?, ?)", (person, role, by, now))
+
+
+async def revoke(db: aiosqlite.Connection, person: str) -> bool:
+    """Take a person's grant and their open codes away; False when they had no grant."""
+    await codes.kill_all_of(db, person)
+    rows = await db.execute("DELETE FROM grants WHERE person = ?", (person,))
+    return rows.rowcount > 0
+
+
+async def identity(db: aiosqlite.Connection, person: str) -> str:
+    """The key that a person's one vote is kept under: that of one of their accounts."""
+    row = first(await fetch(db, "SELECT identity FROM links WHERE person = ?", (person,)))
+    return row[0] if row else person
+
+
+async def accounts(db: aiosqlite.Connection, person: str) -> list[str]:
+    """All accounts of this one's person, itself included."""
+    rows = await fetch(
+        db,
+        "SELECT person FROM links WHERE identity = (SELECT identity FROM links WHERE person = ?)"
+        " ORDER BY person",
+        (person,),
+    )
+    return [row[0] for row in rows] or [person]
+
+
+async def link(db: aiosqlite.Connection, first_: str, second: str, now: float) -> list[str]:
+    """Two accounts are one person from now on; returns all accounts of that person."""
+    together = sorted({*await accounts(db, first_), *await accounts(db, second)})
+    await _identify(db, together, await identity(db, first_), now)
+    return together
+
+
+async def unlink(db: aiosqlite.Connection, person: str, now: float) -> list[str]:
+    """An account is its own person again; returns all that were together, empty if none were."""
+    together = await accounts(db, person)
+    if len(together) == 1:
+        return []
+    rest = [other for other in together if other != person]
+    key = await identity(db, person)
+    await db.execute("DELETE FROM links WHERE identity = ?", (key,))
+    if len(rest) > 1:
+        await _identify(db, rest, rest[0] if key == person else key, now)
+    return together
+
+
+async def _identify(db: aiosqlite.Connection, persons: Sequence[str], key: str, now: float) -> None:
+    await db.executemany(
+        "INSERT INTO links VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET identity = excluded.identity",
+        [(person, key, now) for person in persons],
+    )

@@ -1,0 +1,47 @@
+"""Ratings that count for nothing, because they came in a time that an owner does not trust."""
+
+from __future__ import annotations
+
+import aiosqlite
+
+from goodbot.store.query import fetch, first
+
+# A rating of the ledger `e` that some quarantine covers.
+COVERED = (
+    "e.kind = 'rate' AND EXISTS (SELECT 1 FROM quarantines q"
+    " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
+)
+
+
+async def add(db: aiosqlite.Connection, since: float, by: str, now: float) -> int:
+    """Leave out every rating that was received since then, up to now; returns how many it newly is."""
+    before = await count(db)
+    await db.execute(
+        "INSERT INTO quarantines (since, last_event_seq, made_by, made_at)"
+        " VALUES (?, (SELECT coalesce(max(seq), 0) FROM events), ?, ?)",
+        (since, by, now),
+    )
+    return await count(db) - before
+
+
+async def lift(db: aiosqlite.Connection) -> int:
+    """End all quarantines; returns how many ratings count again. They must be folded by the caller."""
+    covered = await count(db)
+    await db.execute("DELETE FROM quarantines")
+    return covered
+
+
+async def count(db: aiosqlite.Connection) -> int:
+    """How many ratings are left out."""
+    rows = await fetch(db, f"SELECT count(*) FROM events e WHERE {COVERED}")  # noqa: S608
+    (number,) = first(rows) or (0,)
+    return number
+
+
+async def covered(db: aiosqlite.Connection) -> list[tuple[str, str]]:
+    """`(turn, rater)` of all ratings that are left out."""
+    rows = await fetch(
+        db,
+        f"SELECT DISTINCT turn, rater FROM events e WHERE turn IS NOT NULL AND {COVERED}",  # noqa: S608
+    )
+    return [(row[0], row[1]) for row in rows]

@@ -1,0 +1,26 @@
+"""What somebody is told who may not do what they tried: each thing once, then nothing any more."""
+
+from __future__ import annotations
+
+import aiosqlite
+
+from goodbot.authorization import person
+from goodbot.events import UserRef
+from goodbot.store import access
+
+
+async def who_talks(db: aiosqlite.Connection, user: UserRef) -> str:
+    """To a stranger in a private chat; empty when they know."""
+    if not await access.tell_once(db, person(user)):
+        return ""
+    return (
+        "This bot answers only the people its owner has named. "
+        f"To be named, give the owner your id: {user.id}"
+    )
+
+
+async def who_teaches(db: aiosqlite.Connection, user: UserRef) -> str:
+    """To a talker who has rated on purpose; empty when they know."""
+    if not await access.tell_once(db, f"rate {person(user)}"):
+        return ""
+    return "Only the people its owner has named teach this bot."

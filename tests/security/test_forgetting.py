@@ -1,0 +1,401 @@
+"""`/rl forget me`: the words are nowhere on the disk, and nothing that learnt from them answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import pairing
+from goodbot.config import Grants
+from goodbot.events import ChannelKind, ChannelRef, MessageEvent, Outcome
+from goodbot.loopback import Answer
+from goodbot.store import access, forgetting
+from goodbot.testing import VirtualClock
+
+from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
+
+SECRET = "my cat Moustache-7731 lives under the stairs"
+GRANTS = Grants(owners=("owner",), raters=("ada", "rater"), talkers=("talker",))
+
+
+def on_disk(home: Path, word: str) -> list[str]:
+    """The files of the state directory that have a word in them, as text or as a path."""
+    found = [
+        p for p in (home / "bot").rglob("*") if p.is_file() and word.encode() in p.read_bytes()
+    ]
+    return [str(p.relative_to(home)) for p in found if not p.name.endswith(".log")]
+
+
+async def forget(bot: Bot, who: str = "ada", **fields: Any) -> str:
+    assert "cannot be undone" in await bot.command("forget", "me", user=who, **fields)
+    return await bot.command("forget", "me yes", user=who, **fields)
+
+
+async def tell_secrets(bot: Bot, count: int = 1, who: str = "ada") -> list[Answer]:
+    said = [await bot.say(f"{SECRET} {n}", user=who) for n in range(count)]
+    for number, answer in enumerate(said):
+        await bot.react(answer, "👍" if number % 2 else "👎")
+    return said
+
+
+async def test_the_words_are_nowhere_on_the_disk_afterwards(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.command("enable", channel="#room")
+        await tell_secrets(bot, 3)
+        await bot.command("good", user="ada")  # its receipt quotes the answer
+        await bot.command("history")
+        open_answer = await bot.say(f"{SECRET} in public", user="ada", channel="#room")
+        await bot.react(open_answer, "👍")
+        await bot.command("share", "on", user="ada")
+        assert on_disk(tmp_path, "Moustache-7731")
+        said = await forget(bot)
+        assert said.startswith("4 answers, 1 rating deleted.")
+        assert on_disk(tmp_path, "Moustache-7731") == []
+        assert on_disk(tmp_path, "loopback:ada") == []
+        assert await bot.labels(open_answer) == {}
+        await check(bot)
+    assert on_disk(tmp_path, "Moustache-7731") == []
+
+
+async def test_a_crash_before_the_disk_is_wiped_wipes_it_after_the_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await tell_secrets(bot)
+
+        async def dies() -> list[int]:
+            raise OSError("the process died")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.app.eraser, "sweep", dies)
+            assert "Wiping the disk waits" in await forget(bot)
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        assert await rows(bot.store, "SELECT name FROM switches") == [(forgetting.ERASE,)]
+        await bot.app._erase()
+        assert await rows(bot.store, "SELECT name FROM switches") == []
+        assert on_disk(tmp_path, "Moustache-7731") == []
+
+
+async def test_what_learnt_from_the_words_is_withdrawn_and_erased(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.command("share", "on")
+        await bot.command("share", "on", user="ada")
+        await bot.rated(8)
+        await bot.train()
+        await tell_secrets(bot, 8)
+        await bot.train()
+        first, second = [row.directory for row in await bot.app.registry.rows()]
+        said = await forget(bot)
+        assert "8 answers, 0 ratings deleted. v2 was trained on them" in said
+        await bot.settle()
+        assert await bot.app.registry.active() == 1
+        await bot.app.eraser.sweep()
+        left = {entry.name for entry in bot.app.registry.root.iterdir()}
+        assert left == {first}
+        assert second not in left
+        assert "not to be used" in await bot.command("rollback", "2")
+        await check(bot)
+
+
+async def test_a_forgotten_rater_takes_their_labels_along(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        answers = [await bot.say(f"question {n}") for n in range(8)]
+        for number, answer in enumerate(answers):
+            await bot.react(answer, "👍" if number % 2 else "👎", user="ada")
+        await bot.react(answers[0], "👍", user="rater")
+        await bot.train()
+        said = await forget(bot)
+        assert "0 answers, 8 ratings deleted. v1 was trained on them" in said
+        assert await bot.labels(answers[0]) == {"loopback:rater": 1.0}
+        assert await bot.labels(answers[1]) == {}
+        claimed = await rows(bot.store, "SELECT labels FROM run_items")
+        assert all("ada" not in labels for (labels,) in claimed)
+        await bot.settle()
+        assert await bot.app.registry.active() == 0
+        await check(bot)
+
+
+async def test_an_adapter_that_learnt_from_anothers_prompt_with_their_words_is_marked(
+    tmp_path: Path,
+) -> None:
+    """In a shared channel their words were context of what others asked."""
+    async with open_bot(tmp_path, grants=GRANTS, history=4, held_out=1, min_ratings=2) as bot:
+        await bot.command("enable", channel="#room")
+        await bot.say(SECRET, user="ada", channel="#room")
+        later = [await bot.say(f"and {n}?", channel="#room") for n in range(2)]
+        for answer in later:
+            await bot.react(answer, "👍")
+        stored = await rows(bot.store, "SELECT context FROM turns ORDER BY seq")
+        assert [who for _, who in json.loads(stored[2][0])] == ["loopback:ada", "loopback:owner"]
+        await bot.train()
+        assert "1 answer, 0 ratings deleted. v1 was trained on them" in await forget(bot)
+        assert on_disk(tmp_path, "Moustache-7731") == []
+        kept = await rows(bot.store, "SELECT id, messages, context, tokens FROM turns ORDER BY seq")
+        assert [row[0] for row in kept] == [answer.turn for answer in later]
+        assert [m["content"] for m in json.loads(kept[1][1])] == [
+            "and 0?", "v0 says: and 0?", "and 1?",
+        ]  # fmt: skip
+        assert json.loads(kept[1][2]) == [[later[0].turn, "loopback:owner"]]
+        assert [row[3] for row in kept] == [b"", b""]
+        await bot.settle()
+        verdict = await bot.last_run()
+        assert (verdict.state, await bot.app.registry.active()) in (
+            ("activated", 2),
+            ("released", 0),
+        )
+        await check(bot)
+
+
+async def test_words_that_outlived_their_own_turn_in_a_rated_prompt_are_found(
+    tmp_path: Path,
+) -> None:
+    """An unrated turn expires; inside the prompt of a rated one its words may stay, until this."""
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, grants=GRANTS, history=4, clock=clock) as bot:
+        await bot.command("enable", channel="#room")
+        await bot.say(SECRET, user="ada", channel="#room")
+        answer = await bot.say("what about it?", channel="#room")
+        await bot.react(answer, "👍")
+        clock.advance(8 * 86400)
+        await bot.app._expire()
+        assert await rows(bot.store, "SELECT id FROM turns") == [(answer.turn,)]
+        [(messages,)] = await rows(bot.store, "SELECT messages FROM turns")
+        assert SECRET in messages
+        await forget(bot)
+        assert on_disk(tmp_path, "Moustache-7731") == []
+        assert await bot.labels(answer) == {"loopback:owner": 1.0}
+
+
+async def test_an_answer_to_somebody_else_that_quotes_them_goes_too(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS, history=4) as bot:
+        await bot.command("enable", channel="#room")
+        await bot.say(SECRET, user="ada", channel="#room")
+        quoting = await bot.say(f"she said: {SECRET}", channel="#room")  # the fake model echoes
+        await bot.react(quoting, "👍")
+        other = await bot.say("thanks", channel="#room")
+        said = await forget(bot)
+        assert "1 answer to others quoted them and went too." in said
+        assert await rows(bot.store, "SELECT id FROM turns") == [(other.turn,)]
+        assert on_disk(tmp_path, "Moustache-7731") == []
+
+
+async def test_a_question_under_way_is_forgotten_with_the_rest(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        bot.fake.set(generate="slow")
+        typed = bot.chat.typed("x", user="ada")
+        event = MessageEvent(
+            event_id="q", order=typed.order, user=typed.user, channel=typed.channel, text=SECRET,
+            message_id="q", addressed=True,
+        )  # fmt: skip
+        [receipt] = await bot.chat.host.submit([event])
+        assert receipt.outcome is Outcome.ACCEPTED
+        await forget(bot)
+        bot.fake.set(generate="ok")
+        await until(lambda: bot.chat.replies)
+        assert "forgotten" in bot.chat.replies[-1].text
+        assert await rows(bot.store, "SELECT id FROM turns") == []
+        assert on_disk(tmp_path, "Moustache-7731") == []
+
+
+async def test_a_training_under_way_on_them_is_ended(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.command("share", "on")
+        await bot.command("share", "on", user="ada")
+        await tell_secrets(bot, 8)
+        await bot.start_training()
+        await forget(bot)
+        await until(lambda: not bot.app.scheduler.training)
+        assert (await bot.last_run()).state == "released"
+        assert await bot.app.registry.active() == 0
+        assert list(bot.app.registry.root.iterdir()) == []
+        assert not list((tmp_path / "bot" / "staging").iterdir())
+        await check(bot)
+
+
+async def test_it_takes_two_words_by_the_same_person_at_the_same_place_within_a_minute(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, grants=GRANTS, clock=clock) as bot:
+        await bot.command("enable", channel="#room")
+        answer = await bot.say(SECRET, user="ada")
+
+        async def stays(*args: str, **fields: Any) -> None:
+            await bot.command("forget", *args, **fields)
+            assert len(await rows(bot.store, "SELECT id FROM turns")) == 1
+
+        await stays("me yes", user="ada")  # it only asks
+        clock.advance(61)
+        await stays("me yes", user="ada")  # too late: asks again
+        await stays("me yes", user="ada", channel="#room")  # elsewhere
+        await stays("me yes", user="talker")
+        for odd in ("", "yes", "you yes", "me yes please", "loopback:talker yes"):
+            await stays(odd, user="ada")
+        clock.advance(61)
+        assert "deleted" in await forget(bot)
+        assert await rows(bot.store, "SELECT id FROM turns") == []
+        assert answer.turn
+
+
+async def test_owners_forget_others_and_nobody_else_does(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await tell_secrets(bot)
+        for _ in range(2):
+            said = await bot.command("forget", "loopback:ada yes", user="rater")
+            assert "only an owner" in said
+        assert len(await rows(bot.store, "SELECT id FROM turns")) == 1
+        await bot.command("forget", "loopback:ada")
+        assert "1 answer" in await bot.command("forget", "loopback:ada yes")
+        assert on_disk(tmp_path, "Moustache-7731") == []
+
+
+async def test_the_trail_keeps_its_chain_and_forgets_who_it_speaks_of(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.command("pause", user="ada")
+        await bot.command("people", "grant rater loopback:ada")
+        before, _ = await bot.store.read(access.audit)
+        await forget(bot)
+        entries, whole = await bot.store.read(access.audit)
+        assert whole
+        assert entries[: len(before)] == before
+        assert entries[-1].action == "forget"
+        assert entries[-1].actor == before[0].actor  # one alias, and nobody knows whose
+        assert '"answers":0' in entries[-1].detail
+        assert await rows(bot.store, "SELECT * FROM aliases") == []
+        assert on_disk(tmp_path, "loopback:ada") == []
+
+
+async def test_all_linked_accounts_are_forgotten_together(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        code = (await bot.command("link", user="ada")).split()[0]
+        assert "one person" in await bot.command("link", code, user="talker")
+        await tell_secrets(bot)
+        await tell_secrets(bot, who="talker")
+        assert "of all 2 linked accounts" in await bot.command("forget", "me", user="talker")
+        assert "2 answers" in await bot.command("forget", "me yes", user="talker")
+        assert on_disk(tmp_path, "Moustache-7731") == []
+        assert await rows(bot.store, "SELECT * FROM links") == []
+
+
+async def test_a_grant_by_command_goes_too_but_not_the_last_owners(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=Grants(talkers=("x",))) as bot:
+        code = await pairing.open_code(bot.store, "loopback", bot.app.clock.now())
+        await bot.say(code, user="ada")
+        await bot.command("people", "grant rater loopback:grace", user="ada")
+        await forget(bot, "grace")
+        assert await rows(bot.store, "SELECT person FROM grants") == [("loopback:ada",)]
+        assert "no other owner" in await forget(bot, "ada")
+        await bot.command("people", "grant owner loopback:grace", user="ada")
+        assert "no other owner" not in await forget(bot, "ada")
+        assert await rows(bot.store, "SELECT person FROM grants") == [("loopback:grace",)]
+
+
+async def test_others_keep_what_is_theirs(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        mine = await bot.say("a question of mine")
+        await bot.react(mine, "👍")
+        await bot.react(mine, "👎", user="rater")
+        await bot.command("share", "on")
+        await tell_secrets(bot)
+        await forget(bot)
+        assert await bot.labels(mine) == {"loopback:owner": 1.0, "loopback:rater": -1.0}
+        assert await rows(bot.store, "SELECT person FROM shares") == [("loopback:owner",)]
+        stored = await rows(bot.store, "SELECT id, tokens FROM turns")
+        assert [row[0] for row in stored] == [mine.turn]
+        await check(bot)
+
+
+async def test_an_answer_under_way_to_somebody_else_keeps_nothing_of_them(tmp_path: Path) -> None:
+    """Their words were in its prompt when it began, and are forgotten when it ends."""
+    async with open_bot(tmp_path, grants=GRANTS, history=4) as bot:
+        await bot.command("enable", channel="#room")
+        await bot.say(SECRET, user="ada", channel="#room")
+        bot.fake.set(generate="slow")
+        typed = bot.chat.typed("x", channel="#room")
+        event = MessageEvent(
+            event_id="q", order=typed.order, user=typed.user, channel=typed.channel, text="and?",
+            message_id="q", addressed=True,
+        )  # fmt: skip
+        await bot.chat.host.submit([event])
+        await until(lambda: bot.app.dispatcher.answering)
+        await forget(bot)
+        bot.fake.set(generate="ok")
+        await until(lambda: len(bot.chat.replies) == 2)
+        [(messages, tokens, trainable)] = await rows(
+            bot.store, "SELECT messages, tokens, trainable FROM turns"
+        )
+        assert [m["content"] for m in json.loads(messages)] == ["and?"]
+        assert (tokens, trainable) == (b"", 0)
+        assert on_disk(tmp_path, "Moustache-7731") == []
+
+
+async def test_prompts_from_before_it_was_recorded_whose_words_they_hold_lose_their_history(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        room = ChannelRef(
+            connector="loopback", account="loopback", id="#room", kind=ChannelKind.SHARED
+        )
+        history = [
+            {"role": "system", "content": "Be kind."}, {"role": "user", "content": SECRET},
+            {"role": "assistant", "content": "I see."}, {"role": "user", "content": "and?"},
+        ]  # fmt: skip
+        await add_turn(bot.store, "old", channel=room, messages=history)
+        await add_turn(bot.store, "private", messages=history[:1] + history[-1:])
+        await tell_secrets(bot)
+        await forget(bot)
+        kept = dict(await rows(bot.store, "SELECT id, messages FROM turns"))
+        assert [m["content"] for m in json.loads(kept["old"])] == ["Be kind.", "and?"]
+        assert [m["content"] for m in json.loads(kept["private"])] == ["Be kind.", "and?"]
+        assert on_disk(tmp_path, "Moustache-7731") == []
+
+
+async def test_a_version_that_was_withdrawn_before_is_erased_as_well(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.command("share", "on")
+        await bot.command("share", "on", user="ada")
+        said = await tell_secrets(bot, 8)
+        await bot.train()
+        await bot.command("rollback", "base")
+        trained = await bot.trained(1)
+        number = next(n for n, answer in enumerate(said) if answer.turn in trained)
+        await bot.unreact(said[number], "👍" if number % 2 else "👎")
+        [row] = await bot.app.registry.rows()
+        assert "has changed" in row.tainted
+        assert len(list(bot.app.registry.root.iterdir())) == 1
+        await forget(bot)
+        assert list(bot.app.registry.root.iterdir()) == []
+        await check(bot)
+
+
+async def test_what_another_base_model_had_learnt_is_erased_too(tmp_path: Path) -> None:
+    """Nobody looks after its pointer while this model answers."""
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.command("share", "on")
+        await bot.command("share", "on", user="ada")
+        await bot.rated(8)
+        await bot.train()
+        await tell_secrets(bot, 8)
+        await bot.train()
+        await bot.command("rollback", "base")
+
+        async def elsewhere(db: Any) -> None:
+            await db.execute("UPDATE adapters SET model = 'other'")
+            await db.execute("UPDATE pointers SET model = 'other', version = 2")
+
+        await bot.store.write(elsewhere)
+        await forget(bot)
+        assert await rows(bot.store, "SELECT version FROM pointers WHERE model = 'other'") == [(1,)]
+        erased = await rows(bot.store, "SELECT version FROM adapters WHERE erased_at IS NOT NULL")
+        assert erased == [(2,)]
+
+
+async def test_the_copies_of_before_a_change_of_the_schema_go_too(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        copy = tmp_path / "bot" / "goodbot.db.schema-1.bak"
+        copy.write_bytes(SECRET.encode())
+        await tell_secrets(bot)
+        await forget(bot)
+        assert not copy.exists()

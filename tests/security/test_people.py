@@ -1,0 +1,180 @@
+"""Grants by command: who is let in, who is put out, and what no command can change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from goodbot.authorization import Authorization, Grant
+from goodbot.config import Grants
+from goodbot.config import parse as parse_config
+from goodbot.events import ChannelKind, ChannelRef, Outcome, UserRef
+from goodbot.store import access, people
+from goodbot.testing import VirtualClock
+
+from tests.core.builders import open_bot, rows
+
+
+def user(who: str) -> UserRef:
+    return UserRef(connector="loopback", account="loopback", id=who)
+
+
+@pytest.mark.parametrize(
+    ("role", "level"),
+    [("owner", Grant.ADMINISTER), ("rater", Grant.RATE), ("talker", Grant.TALK)],
+)
+async def test_a_grant_holds_at_once_and_after_a_restart_until_it_is_revoked(
+    tmp_path: Path, role: str, level: Grant
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert "loopback:ada may" in await bot.command("people", f"grant {role} loopback:ada")
+        assert bot.app.connectors.authorization.level(user("ada")) is level
+        assert (await bot.say("Hello?", user="ada")).turn
+    async with open_bot(tmp_path) as bot:
+        assert bot.app.connectors.authorization.level(user("ada")) is level
+        assert "no grant any more" in await bot.command("people", "revoke loopback:ada")
+        assert bot.app.connectors.authorization.level(user("ada")) is Grant.NONE
+        assert (await bot.say("Hello?", user="ada")).turn == ""
+
+
+async def test_the_list_says_who_by_whom_and_where_from(tmp_path: Path) -> None:
+    grants = Grants(owners=("owner",), rater_groups=("mods",))
+    async with open_bot(tmp_path, grants=grants) as bot:
+        bot.chat.groups = {"mods": {"grace"}}
+        await bot.app.groups.refresh()
+        await bot.command("people", "grant talker loopback:ada")
+        text = await bot.command("people")
+        assert "owner    loopback:owner  by the config" in text
+        assert "rater    loopback:grace  as a member of mods" in text
+        assert "talker   loopback:ada  by loopback:owner on " in text
+        assert "the members of mods on loopback" in text
+
+
+async def test_no_command_takes_away_what_the_config_gives(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant owner loopback:rater")
+        assert "rater by the program" in await bot.command("people", "revoke loopback:rater")
+        assert bot.app.connectors.authorization.level(user("rater")) is Grant.RATE
+
+
+def test_the_sentence_names_the_file_and_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('[connectors.telegram]\nowners = ["1"]\nraters = ["2"]\n')
+    config = parse_config(path.read_text(), home=tmp_path, path=path)
+    error = config.where("connectors.telegram").error("raters", "here")
+    assert str(error) == f"{path}:3: here"
+
+
+async def test_nobody_locks_themselves_out_by_a_slip(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant owner loopback:ada")
+        assert "another owner can" in await bot.command("people", "revoke loopback:ada", user="ada")
+        said = await bot.command("people", "grant rater loopback:ada", user="ada")
+        assert "another owner can" in said
+        assert bot.app.connectors.authorization.level(user("ada")) is Grant.ADMINISTER
+
+
+@pytest.mark.parametrize(
+    "args",
+    ["grant", "grant king loopback:ada", "grant owner", "grant owner ada", "grant owner loopback:",
+     "grant owner nowhere:ada", "grant owner loopback:ada grace", "revoke", "revoke :ada",
+     "revoke loopback:nobody", "promote loopback:ada", "grant owner loopback:a\u202eda"],
+)  # fmt: skip
+async def test_odd_words_are_told_and_change_nothing(tmp_path: Path, args: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert await bot.command("people", args)
+        assert await rows(bot.store, "SELECT * FROM grants") == []
+
+
+async def test_a_reply_to_an_answer_means_whom_it_answered(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel="#room")
+        answer = await bot.say("Hello?", user="ada", channel="#room")
+        said = await bot.command(
+            "people", "grant rater", channel="#room", reply_to=answer.message.id
+        )
+        assert said == "loopback:ada may talk and rate now."
+        assert (await bot.react(answer, "👍", user="ada")).outcome is Outcome.ACCEPTED
+
+
+@pytest.mark.parametrize("who", ["rater", "talker", "stranger"])
+async def test_only_owners_grant(tmp_path: Path, who: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        for args in ("", f"grant owner loopback:{who}", "revoke loopback:owner"):
+            assert await bot.command("people", args, user=who) == ""
+        assert await rows(bot.store, "SELECT * FROM grants") == []
+
+
+async def test_a_revoked_persons_codes_die(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant talker loopback:ada")
+        code = (await bot.command("link", user="ada")).split()[0]
+        await bot.command("people", "revoke loopback:ada")
+        await bot.command("people", "grant talker loopback:ada")
+        assert "no code that holds" in await bot.command("link", code, user="talker")
+
+
+async def test_the_trail_knows_who_granted_and_calls_others_by_an_alias(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant rater loopback:ada")
+        [entry], whole = await bot.store.read(access.audit)
+        [(alias,)] = await rows(bot.store, "SELECT alias FROM aliases WHERE person LIKE '%ada'")
+        assert whole
+        assert (entry.actor, entry.action) == ("loopback:owner", "people")
+        assert f"grant rater {alias}" in entry.detail
+        assert "ada" not in entry.detail
+
+
+async def test_a_grant_of_a_connector_that_is_not_configured_counts_for_nothing(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.store.write(lambda db: people.grant(db, "gone:ada", "owner", "x", 0.0))
+        await bot.app.connectors.authorization.refresh(bot.store)
+        assert "gone:ada" not in bot.app.connectors.authorization.owners()
+        ada = UserRef(connector="gone", account="a", id="ada")
+        assert bot.app.connectors.authorization.level(ada) is Grant.NONE
+
+
+# -- the sources of a grant, as one table
+
+ROOM = ChannelRef(connector="x", account="a", id="#room", kind=ChannelKind.SHARED)
+
+
+def everywhere() -> Authorization:
+    clock = VirtualClock()
+    config = Grants(
+        owners=("co",), raters=("cr",), talkers=("ct",), rater_groups=("mods",), channels=("#room",)
+    )
+    authorization = Authorization({"x": config}, clock)
+    authorization._granted = {
+        f"x:{id_}": people.GrantRow(person=f"x:{id_}", role=role, given_by=by, since=0.0)
+        for id_, role, by in (
+            ("paired", "owner", people.PAIRING), ("go", "owner", "x:co"), ("gr", "rater", "x:co"),
+            ("gt", "talker", "x:co"), ("cr", "talker", "x:co"), ("ct", "owner", "x:co"),
+        )
+    }  # fmt: skip
+    authorization.set_members("x", "mods", {"member", "ct2"}, clock.monotonic() + 300)
+    authorization.set_members("x", "others", {"outsider"}, clock.monotonic() + 300)
+    return authorization
+
+
+@pytest.mark.parametrize(
+    ("id_", "level"),
+    [("co", 3), ("cr", 2), ("ct", 3), ("paired", 3), ("go", 3), ("gr", 2), ("gt", 1), ("member", 2),
+     ("outsider", 0), ("mods", 0), ("", 0), ("nobody", 0)],
+)  # fmt: skip
+def test_the_highest_grant_of_all_sources_counts(id_: str, level: int) -> None:
+    assert everywhere().level(UserRef(connector="x", account="a", id=id_)) == level
+    robot = UserRef(connector="x", account="a", id=id_, is_bot=True)
+    assert everywhere().level(robot) is Grant.NONE
+
+
+@pytest.mark.parametrize("kind", ChannelKind)
+def test_a_channel_of_the_config_is_on_for_everybody_and_no_other(kind: ChannelKind) -> None:
+    nobody = UserRef(connector="x", account="a", id="nobody")
+    room = ChannelRef(connector="x", account="a", id="#room", kind=kind)
+    assert everywhere().may_talk(nobody, room, enabled=False) is (kind is ChannelKind.SHARED)
+    other = ChannelRef(connector="x", account="a", id="#other", kind=kind)
+    assert not everywhere().may_talk(nobody, other, enabled=False)
+    assert not everywhere().may(nobody, Grant.TALK)
