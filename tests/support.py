@@ -28,9 +28,11 @@ def require(module: str) -> Any:
 
 
 def require_program(name: str) -> str:
-    """The path of a program, or skip with the reason."""
+    """The path of a program of the operating system, or skip with the reason.
+
+    GOODBOT_REQUIRE_ALL=1 asks for all that our extras install; a shell or a compiler none of them does.
+    """
     path = shutil.which(name)
     if path is None:
-        missing(f"the program {name} is not installed")
-        raise AssertionError("unreachable")
+        pytest.skip(f"the program {name} is not installed")
     return path

@@ -15,7 +15,7 @@ from goodbot.clock import Clock
 from goodbot.config import ServingConfig
 from goodbot.connector import Connector, ReplyStream
 from goodbot.dispatcher import Dispatcher
-from goodbot.errors import ConnectorError, RetriableError, ServerError
+from goodbot.errors import ConnectorError, RetriableError, ServerError, StoreError, StoreFullError
 from goodbot.events import (
     Button,
     ChannelKind,
@@ -28,7 +28,7 @@ from goodbot.events import (
 )
 from goodbot.plugins import PluginHost
 from goodbot.server import Generated, GenerateRequest, Server
-from goodbot.store import Store, inbox, ledger, turns
+from goodbot.store import Operation, Store, access, forgetting, inbox, ledger, turns
 from goodbot.turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 BUTTONS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
 
 _SEND_TRIES = 6
+_LONGEST_PAUSE = 60.0
+"""Seconds between two attempts to record an answer while the disk fails."""
 
 
 class Answers:
@@ -99,7 +101,10 @@ class Answers:
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
         stored = await self._store.write(lambda db: _insert(db, event, turn, trainable=trainable))
         if stored is None:
-            await stream.cancel("You are forgotten, and with you this question.")
+            await stream.cancel(
+                "Somebody was forgotten while I answered, and this answer with them. "
+                "Ask again if you like."
+            )
         return stored
 
     async def _earlier(self, event: MessageEvent) -> list[turns.Exchange]:
@@ -157,9 +162,21 @@ class Answers:
             await self._dispatcher.taint(db, await ledger.attach(db, turn.id, sent))
             await inbox.close(db, event)
 
-        await self._store.write(operation)
+        await self._record(operation)
         self._dispatcher.rated()
         await self._plugins.on_turn(turn)
+
+    async def _record(self, operation: Operation[None]) -> None:
+        """Write what was sent; while the disk fails, again and again: ratings of it wait for that."""
+        pause = 1.0
+        while True:
+            try:
+                return await self._store.write(operation)
+            except StoreError as error:
+                if not (self._store.trouble or isinstance(error, StoreFullError)):
+                    raise
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _finish(self, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
         for attempt in range(_SEND_TRIES):
@@ -190,11 +207,15 @@ async def _insert(
 ) -> Turn | None:
     """Store a turn; returns it without the words of those who were forgotten while it was made.
 
-    None when that is the person who asked.
+    None when that is the person who asked, or when the answer repeats them.
     """
     if not await inbox.is_open(db, event):
         return None
     gone = await turns.missing(db, [id_ for id_, _ in turn.context])
+    if forgetting.quotes(turn.response, turn.said(lambda id_, _: id_ in gone)):
+        await inbox.close(db, event)
+        await access.set_switch(db, forgetting.ERASE, "1")  # the question may repeat them too
+        return None
     turn = turn.without(lambda id_, _: id_ in gone)
     await turns.insert(db, turn, trainable=trainable and not gone)
     return turn

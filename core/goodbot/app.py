@@ -145,6 +145,7 @@ class App:
         self.model_switch = ModelSwitch(
             config=config, current=self.model, store=store, scheduler=self.scheduler,
             pool=self._pool, rehearse=self._rehearse, restart=self.restart,
+            backend=self.backend.name, settings=dataclasses.asdict(self.settings),
         )  # fmt: skip
         answers = Answers(
             store=store, server=self.server, dispatcher=self.dispatcher,
@@ -166,9 +167,7 @@ class App:
             days=config.privacy.unrated_days, connectors=self.connectors.running,
             errors=self.connectors.errors,
         )  # fmt: skip
-        self.eraser = Eraser(
-            store=store, registry=self.registry, server=self.server, clock=clock
-        )
+        self.eraser = Eraser(store=store, registry=self.registry, server=self.server, clock=clock)
         services = Services(
             config=config, store=store, clock=clock, authorization=self.connectors.authorization,
             dispatcher=self.dispatcher, registry=self.registry, server=self.server,
@@ -192,23 +191,28 @@ class App:
         owners = tuple(self.connectors.authorization.owners(granted=False))
         return claimable.Pool(scope=SCOPE, model=model.name, owners=owners)
 
-    def _trainer(self, model: ResolvedModel, registry: AdapterRegistry) -> Trainer:
+    def _trainer(
+        self, model: ResolvedModel, registry: AdapterRegistry,
+        limits: Mapping[str, int] | None = None,
+    ) -> Trainer:  # fmt: skip
         return Trainer(
             store=self.store, registry=registry, plugins=self.plugins, clock=self.clock,
             backend=self.backend, policy=self._policy, config=self.config.training,
-            settings=dataclasses.asdict(self.settings), model=model.path,
-            seed=self.config.serving.seed, pool=self._pool(model),
+            settings={**dataclasses.asdict(self.settings), **(limits or {})},
+            model=model.path, seed=self.config.serving.seed, pool=self._pool(model),
             staging=self.config.home / "staging",
         )  # fmt: skip
 
-    def _rehearse(self, model: ResolvedModel) -> tuple[Rehearsal, Trainer]:
+    def _rehearse(
+        self, model: ResolvedModel, limits: Mapping[str, int]
+    ) -> tuple[Rehearsal, Trainer]:
         """What another base model is tried and trained with while ours answers."""
         server = EmbeddedServer(self.backend, model.path, environ=child_environment())
         registry = Rehearsal(
             store=self.store, server=server, root=self.config.home / "adapters",
             plugins=self.plugins, clock=self.clock, scope=SCOPE, model=model.name,
         )  # fmt: skip
-        return registry, self._trainer(model, registry)
+        return registry, self._trainer(model, registry, limits)
 
     async def start_server(self) -> None:
         """Bring the model up with the version that should answer."""

@@ -101,8 +101,12 @@ class Authorization:
 
     def is_owner(self, who: str) -> bool:
         """Whether `connector:id` may administer."""
+        return self.level_of(who) is Grant.ADMINISTER
+
+    def level_of(self, who: str) -> Grant:
+        """The highest grant of `connector:id`."""
         connector, _, id_ = who.partition(":")
-        return self.level(UserRef(connector=connector, account="", id=id_)) is Grant.ADMINISTER
+        return self.level(UserRef(connector=connector, account="", id=id_))
 
     def owners(self, *, granted: bool = True) -> list[str]:
         """All owners as `connector:id`; without `granted` those whom the config names."""

@@ -57,7 +57,7 @@ class ConnectorSpec:
     """Environment variables that it needs."""
     setup: str = ""
     """`package.module:Class`, a `ConnectorSetup`; without one, `init` and `doctor` only look at
-    the config and the secrets."""
+    the config and the secrets, and `uninstall` leaves the platform alone."""
     api_version: int = API_VERSION
 
 

@@ -1,4 +1,4 @@
-"""The pipeline: ignore self → dedupe → authorize → capture | rate | command.
+"""The pipeline: ignore bots → dedupe → pair → authorize → message | rating | command.
 
 `submit` decides and stores; nothing slow happens in it. What an event sets off (an answer, a
 command) runs after the commit, from the inbox, so that a crash in between loses nothing.
@@ -167,12 +167,12 @@ class Dispatcher:
 
         `turn` is given by a command that has found it already; else the event names it.
         """
-        known = await ledger.receipt(db, event)
-        if known is not None:
-            return known
+        found = await ledger.find(db, event)
+        if found.receipt is not None:
+            return found.receipt
         if not self._authorization.may(event.user, Grant.RATE):
             return await self._refuse_rating(db, event)
-        turn = turn or await ledger.resolve(db, event)
+        turn = turn or found.turn
         if turn is None and not (event.message_id or event.retracts):
             return Receipt(
                 event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET,
@@ -183,12 +183,13 @@ class Dispatcher:
             outcome=Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET,
             turn=turn or "",
         )
+        rater, now = person(event.user), self._clock.now()
         change = await ledger.insert(
-            db, event, turn, person(event.user), receipt, self._clock.now()
+            db, event, turn, rater, receipt, now, overtaken=found.overtaken
         )
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
-            text = await self.progress.effect(db, event, person(event.user))
+            text = await self.progress.effect(db, event, rater)
             receipt = replace(receipt, text=text)
             await ledger.set_receipt(db, event, receipt)
         return receipt
@@ -201,10 +202,10 @@ class Dispatcher:
 
     async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:
         """Adapters trained on labels that have changed are marked; the scheduler heals that."""
+        reason = "a rating that it was trained on has changed"
         for change in changes:
-            await adapters.taint(
-                db, self._pool.scope, change.turn, "a rating that it was trained on has changed"
-            )
+            if change.claimed:
+                await adapters.taint(db, self._pool.scope, change.turn, reason)
 
     def _follow_up(self, event: Event, receipt: Receipt) -> None:
         if isinstance(event, RatingEvent):

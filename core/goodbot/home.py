@@ -26,6 +26,7 @@ ENTRIES = {
     "lock": "which process has the directory",
     "control.sock": "where the daemon takes commands",
     "goodbot.log": "the log",
+    "logs": "the log, under launchd",
     "demo": "what `goodbot demo` left",
     ".goodbot-demo": "that this is what `goodbot demo` left",
 }

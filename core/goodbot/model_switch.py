@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from goodbot import models
@@ -65,12 +65,16 @@ class Switched:
 
 
 class ModelSwitch:
-    """Moves a goodbot to another base model; `restart` is set when it is to begin anew on it."""
+    """Moves a goodbot to another base model; `restart` is set when it is to begin anew on it.
+
+    `settings` are the `[training.settings]`; what the other model needs lower is lowered with it.
+    """
 
     def __init__(
         self, *, config: Config, current: ResolvedModel, store: Store, scheduler: Scheduler,
         pool: Callable[[ResolvedModel], claimable.Pool],
-        rehearse: Callable[[ResolvedModel], tuple[Rehearsal, Trainer]], restart: asyncio.Event,
+        rehearse: Callable[[ResolvedModel, Mapping[str, int]], tuple[Rehearsal, Trainer]],
+        restart: asyncio.Event, backend: str, settings: Mapping[str, object],
     ) -> None:  # fmt: skip
         self._config = config
         self._current = current
@@ -78,6 +82,8 @@ class ModelSwitch:
         self._scheduler = scheduler
         self._pool = pool
         self._rehearse = rehearse
+        self._backend = backend
+        self._settings = settings
         self._restart = restart
         self._task: asyncio.Task[Switched] | None = None
 
@@ -107,9 +113,13 @@ class ModelSwitch:
         return self._task.cancelled()
 
     async def _to(self, reference: str, bare: bool) -> Switched:
+        from goodbot.models import choose  # commands that run without a daemon do not load it
+
         new = models.resolve(reference, {}, demo=False)
         self._require_another(new)
-        registry, trainer = self._rehearse(new)
+        cost = await asyncio.to_thread(choose.cost, new.path, self._backend)  # it runs a program
+        limits = choose.limits(cost, self._settings)
+        registry, trainer = self._rehearse(new, limits)
         usable = await registry.usable_ancestor(await registry.active())
         await registry.prepare(usable)  # before a training costs time
         reason = ""
@@ -121,7 +131,7 @@ class ModelSwitch:
             # What it learnt earlier has passed a gate of its own; a bare base has not.
             elif usable == BASE or verdict.state not in ("refused", "skipped"):
                 return Switched(done=False, model=new.name, version=BASE, reason=reason)
-        self._commit(reference)
+        self._commit(reference, limits)
         logger.info("%s answers from now on (v%d)", new.name, usable)
         return Switched(done=True, model=new.name, version=usable, reason=reason)
 
@@ -150,9 +160,11 @@ class ModelSwitch:
             raise TrainingError("the replay was stopped: nothing has changed")
         return run.result()
 
-    def _commit(self, reference: str) -> None:
+    def _commit(self, reference: str, limits: Mapping[str, int]) -> None:
         """The last step, in one piece."""
         file = ConfigFile(self._config.home, self._config.path)
         file.set("model.path", reference)
+        for key, tokens in limits.items():
+            file.set(f"training.settings.{key}", tokens)
         file.save()
         self._restart.set()

@@ -263,9 +263,7 @@ def choose_backend(
     return max(installed, key=lambda spec: spec.priority)
 
 
-def reward_policy(
-    plugins: PluginHost, wanted: str, where: Where | None = None
-) -> RewardPolicy:
+def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:
     """The configured reward policy. Raises ConfigError for an unknown name."""
     policies = plugins.reward_policies()
     if wanted not in policies:

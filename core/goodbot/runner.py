@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from goodbot import strangers
-from goodbot.authorization import Grant
+from goodbot.authorization import Grant, person
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Command, Result, Services, find
 from goodbot.errors import GoodbotError, UsageError, boundary
 from goodbot.events import ChannelKind, CommandEvent, Event, Outcome, Receipt
-from goodbot.store import channels, inbox
+from goodbot.store import channels, forgetting, inbox
 
 logger = logging.getLogger(__name__)
 
@@ -82,12 +82,29 @@ class CommandRunner:
             ids = {"event_id": event.event_id, "connector": event.user.connector}
             logger.exception("a command failed", extra=ids)
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=_FAILED)
-        await self._services.store.write(lambda db: inbox.close(db, event, kept or receipt))
-        shared = event.channel.kind is ChannelKind.SHARED
-        personal = command is not None and command.personal and shared
+        if receipt.outcome is Outcome.DENIED and not receipt.text:  # a crowd costs no space
+            await self._services.store.write(lambda db: inbox.remove(db, event))
+        else:
+            await self._services.store.write(lambda db: inbox.close(db, event, kept or receipt))
+        personal = await self._is_personal(event, command, receipt)
         if not (personal and await self._services.courier.whisper(event, receipt)):
             await self._services.dispatcher.acknowledge(event, receipt)
         return None
+
+    async def _is_personal(
+        self, event: CommandEvent, command: Command | None, receipt: Receipt
+    ) -> bool:
+        """Whether the channel is not to hear the answer.
+
+        Where the bot is off, only an owner makes it speak.
+        """
+        if event.channel.kind is not ChannelKind.SHARED:
+            return False
+        if receipt.outcome is Outcome.DENIED or (command is not None and command.personal):
+            return True
+        if self._services.authorization.may(event.user, Grant.ADMINISTER):
+            return False
+        return not await self._may_talk(event)
 
     async def _close(self, event: Event, outcome: Outcome, text: str) -> None:
         receipt = Receipt(event_id=event.event_id, outcome=outcome, text=text)
@@ -106,7 +123,7 @@ class CommandRunner:
             event=event, args=tuple(event.args.split()), services=self._services, direct=direct
         )
         if command.grant is not Grant.ADMINISTER:
-            await self._require(event, command.grant)
+            await self._require(event, command.grant, own=command.own)
             return await command.run(call)
         detail: dict[str, Any] = {}
         try:
@@ -121,14 +138,23 @@ class CommandRunner:
             await audit(call, command.name, detail)
         return result
 
-    async def _require(self, event: CommandEvent, grant: Grant) -> None:
-        """Raise DeniedError unless the person has the grant here; a talker is told once who teaches."""
+    async def _may_talk(self, event: CommandEvent) -> bool:
+        s = self._services
+        enabled = await s.store.read(lambda db: channels.enabled(db, event.channel))
+        return s.authorization.may_talk(event.user, event.channel, enabled=enabled)
+
+    async def _require(self, event: CommandEvent, grant: Grant, *, own: bool = False) -> None:
+        """Raise DeniedError unless the person has the grant here; a talker is told once who teaches.
+
+        What is a person's `own` is in their hands while anything of it is stored.
+        """
         authorization, store = self._services.authorization, self._services.store
         if authorization.may(event.user, grant):
             return
-        enabled = await store.read(lambda db: channels.enabled(db, event.channel))
-        talks = authorization.may_talk(event.user, event.channel, enabled=enabled)
+        talks = await self._may_talk(event)
         if talks and grant <= Grant.TALK:
+            return
+        if own and await store.read(lambda db: forgetting.knows(db, person(event.user))):
             return
         if talks:
             raise DeniedError(await store.write(lambda db: strangers.who_teaches(db, event.user)))

@@ -105,10 +105,12 @@ class Scheduler:
     async def _look(self) -> float:
         """Start what is due; returns in how many seconds to look again at the latest."""
         stops = self._stops
+        tainted = await self._tainted()  # before: what an undo taints meanwhile may train anew
         readiness = await self.readiness()
         if not readiness.due or (readiness.urgent and self._barren):
             self._due_since, self._barren = None, False
-            await self.withdraw_tainted()
+            if tainted:
+                await self.withdraw_tainted()
             return _CHECK_SECONDS
         now = self._clock.monotonic()
         self._due_since = now if self._due_since is None else self._due_since
@@ -153,6 +155,10 @@ class Scheduler:
         if objection := self._plugins.veto_training(available):
             return answer(False, objection)
         return answer(True, retrain or f"{available} ratings")
+
+    async def _tainted(self) -> bool:
+        active = await self._registry.active()
+        return await self._registry.clean_ancestor(active) != active
 
     async def withdraw_tainted(self) -> None:
         """A tainted adapter answers only until its replacement is trained, or cannot be."""

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from goodbot.errors import ConfigError, MissingExtraError
+from goodbot.patience import within
+
+T = TypeVar("T")
 
 FILE = "secrets.env"
 """In the state directory: `NAME=value` lines, readable by the owner alone."""
 _SERVICE = "goodbot"
+_KEYRING_SECONDS = 60.0
+"""It may ask its person for a password first."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -93,7 +98,8 @@ class SecretStore:
         if not value.isprintable() or value != value.strip():
             raise ConfigError(f"{name} holds characters that no token has: copy it again")
         if keyring:
-            _require_keyring().set_password(_SERVICE, self._key(name), value)
+            keeper = _require_keyring()
+            _limited(lambda: keeper.set_password(_SERVICE, self._key(name), value))
             self._write({k: v for k, v in self._read().items() if k != name})
         else:
             self._write({**self._read(), name: value})
@@ -114,7 +120,8 @@ class SecretStore:
         """Take it out of the keyring alone; False if it was not there."""
         if not self.in_keyring(name):
             return False
-        _require_keyring().delete_password(_SERVICE, self._key(name))
+        keeper = _require_keyring()
+        _limited(lambda: keeper.delete_password(_SERVICE, self._key(name)))
         return True
 
     def _key(self, name: str) -> str:
@@ -124,7 +131,10 @@ class SecretStore:
         if not keyring_usable():
             return ""
         try:
-            return _require_keyring().get_password(_SERVICE, self._key(name)) or ""
+            keeper = _require_keyring()
+            return _limited(lambda: keeper.get_password(_SERVICE, self._key(name))) or ""
+        except ConfigError:
+            raise
         except Exception:  # locked, or its daemon is gone: the library has no common error
             return ""
 
@@ -173,6 +183,16 @@ def keyring_usable() -> bool:
     except Exception:  # a broken desktop session
         return False
     return float(getattr(backend, "priority", 0)) >= 1
+
+
+def _limited(question: Callable[[], T]) -> T:
+    try:
+        return within(_KEYRING_SECONDS, question)
+    except TimeoutError:
+        raise ConfigError(
+            f"the keyring does not answer within {_KEYRING_SECONDS:g} s: unlock it, or set the "
+            "tokens in the environment"
+        ) from None
 
 
 def _require_keyring() -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from goodbot.events import ChannelRef, Message, UserRef
@@ -59,11 +59,11 @@ class Turn:
             logprobs=(),
         )  # fmt: skip
 
-    def said_by(self, persons: Collection[str]) -> list[str]:
-        """What these people said in the earlier exchanges of its prompt."""
+    def said(self, which: Callable[[str, str], bool]) -> list[str]:
+        """What was said to us in those earlier exchanges of its prompt, `which(turn, person)`."""
         start = len(self.messages) - 1 - 2 * len(self.context)
         return [
             str(self.messages[start + 2 * n]["content"])
-            for n, (_, who) in enumerate(self.context)
-            if who in persons
+            for n, exchange in enumerate(self.context)
+            if which(*exchange)
         ]

@@ -73,6 +73,7 @@ def test_ctrl_c_at_the_question_leaves_nothing(home: Path) -> None:
         person.sees("[y/N]")
         person.type("\x03")
         assert person.ends() == 130
+        assert "stopped: it was not done" in person.look()
     assert version(home / "goodbot.db") == 1
     assert {entry.name for entry in home.parent.iterdir()} == {"home", "b.tar"}
 

@@ -82,6 +82,18 @@ def test_lines_for_people(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "\x1b" not in "".join(lines)
 
 
+def test_only_what_failed_has_an_exit_code_in_json(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(home, "[servng]\n")
+    assert main(["doctor", "--json"]) == 2
+    data = json.loads(capsys.readouterr().out)
+    assert (data["ok"], data["exit_code"]) == (False, 2)
+    assert {(check["state"], check["exit_code"]) for check in data["checks"]} == {
+        ("fail", 2), ("ok", 0),
+    }  # fmt: skip
+
+
 def test_nothing_is_changed(home: Path, doctor_says: Any) -> None:
     need_backend()
     store(home)
@@ -243,7 +255,10 @@ def test_plugins_are_examined_too(home: Path, doctor_says: Any, barometer: None)
 def test_security_is_a_table_and_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(home, "[connectors.telegram]\nowners = [4711]\n")
     assert main(["doctor", "--security"]) == 0
-    assert "  telegram  owner  4711" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "  telegram  owner  4711" in said
+    rules = said[said.index("\nrules\n") :].splitlines()
+    assert max(map(len, rules)) <= 80
     assert main(["doctor", "--security", "--json"]) == 0
     assert {"people", "channels", "listens", "tokens"} <= set(json.loads(capsys.readouterr().out))
 

@@ -7,6 +7,7 @@ import json
 import re
 import stat
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import goodbot_training
 import pytest
 from goodbot import config
+from goodbot.models import catalogue
 from goodbot.wizard.ending import MATTERS
 
 from tests.cli.program import PROGRAM, Bot, environment, need_backend
@@ -507,6 +509,40 @@ def test_without_a_network_the_config_is_written_and_says_what_is_missing(
     assert result["next"] == "goodbot init"
     assert "the hub cannot be reached" in result["missing"][0]
     assert (home / ".goodbot" / "config.toml").exists()
+
+
+@pytest.mark.parametrize("flags", [(), ("--model", "auto")])
+def test_where_no_model_fits_the_config_is_written_and_says_what_is_missing(
+    flags: tuple[str, ...], home: Path
+) -> None:
+    require("mlx")
+    if sys.platform == "darwin":
+        pytest.skip("MLX is quick enough there")
+    given = ("--yes", "--json", "--platform", "terminal", "--backend", "mlx", *flags)
+    done = call(home, *given, HF_HOME=str(home / "hf"))
+    assert done.returncode == 1, done.stderr
+    result = json.loads(done.stdout)
+    assert "no model answers within 20 s here" in result["missing"][0]
+    assert (result["model"], result["next"]) == ("", "goodbot init")
+    assert (home / ".goodbot" / "config.toml").exists()
+
+
+def test_the_best_that_fits_is_proposed_and_downloaded_without_a_question(home: Path) -> None:
+    require("torch")
+    require("huggingface_hub")
+    with FakeHub(models={one.name: Path(MODEL) for one in catalogue.entries()}) as hub:
+        surroundings = {"HF_ENDPOINT": hub.url, "HF_HOME": str(home / "hf"), "HF_TOKEN": ""}
+        flags = ("--yes", "--json", "--platform", "terminal", "--backend", "torch")
+        done = call(home, *flags, "--model", "auto", **surroundings)
+    result = json.loads(done.stdout)
+    if done.returncode:  # a machine that is too slow or too full just now says so
+        assert "no model" in result["missing"][0]
+        return
+    name, _, commit = result["model"].partition("@")
+    assert commit == hub.commit(name)
+    assert hub.bytes_of("model.safetensors") > 0
+    assert f"{name} is the largest that serves and trains" in " ".join(done.stderr.split())
+    assert tomllib.loads(Path(result["config"]).read_text())["model"]["path"] == result["model"]
 
 
 def test_while_a_goodbot_runs_it_says_what_takes_the_change(home: Path, telegram: int) -> None:

@@ -205,7 +205,23 @@ def test_a_directory_is_taken_and_comments_stay(bot: Bot, env: dict[str, str]) -
     assert text.startswith("# mine\n")
     assert "# the old one" in text
     assert _config(bot)["model"] == {"path": str(TINY)}
-    assert "`goodbot model switch" in done.stdout
+    assert "switch" not in done.stdout + done.stderr, "nothing was learnt yet"
+
+
+def test_before_it_asks_it_says_what_would_stay_with_the_old_model(
+    bot: Bot, env: dict[str, str]
+) -> None:
+    bot.home.mkdir(0o700)
+    (bot.home / "config.toml").write_text('[model]\npath = "demo"\n')
+    bot.call("why")  # there is a store now
+    with Person(bot.home, "model", "use", REPO, columns=200, **env) as person:
+        person.sees("What was learnt on demo stays with it.", f"`goodbot model switch {REPO}@")
+        person.sees("[y/N]")
+        person.type("n\r")
+        assert person.ends() == 1
+    done = bot.call("model", "switch", REPO, "--yes", env=env)
+    assert done.returncode == 1, done.stderr
+    assert "With --anyway it is switched to as it is, untaught." in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,9 @@ def test_forget_asks_and_without_a_terminal_needs_yes(bot: Bot) -> None:
 def test_rollback_since_needs_no_second_word_at_a_terminal(bot: Bot) -> None:
     done = bot.call("rollback", "--since", "2026-01-01")
     assert done.returncode == 0, done.stderr
+    assert "`rollback since never`" in done.stdout
+    back = bot.call("rollback", "since", "never")
+    assert back.returncode == 0, "what an answer says can be typed as it stands"
     assert "0 ratings since 2026-01-01" in done.stdout
     wrong = bot.call("rollback", "--since", "2999-01-01")
     assert wrong.returncode == 2

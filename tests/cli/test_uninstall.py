@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -204,6 +205,19 @@ def test_nobody_to_ask_and_a_no_remove_nothing(
         assert person.ends() == 1
         assert "Nothing was removed." in person.look()
     assert listing(machine.person) == before
+
+
+def test_a_keyring_that_does_not_answer_is_named_and_stops_nobody(
+    machine: FakeManager, ring: Ring, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    home = lived_in(machine)
+    monkeypatch.setattr("goodbot.secrets._KEYRING_SECONDS", 0.1)
+    monkeypatch.setattr(ring, "get_password", lambda service, user: threading.Event().wait(60))
+    capsys.readouterr()
+    assert main(["uninstall", "--yes"]) == 0
+    assert "the keyring does not answer within 0.1 s" in capsys.readouterr().out
+    assert not home.exists()
 
 
 def test_a_person_says_yes(machine: FakeManager) -> None:

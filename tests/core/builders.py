@@ -33,6 +33,8 @@ class FakeSettings:
     """The fake backend's settings."""
 
     note: str = ""
+    tokens_per_forward: int = 8192
+    max_sequence_tokens: int = 4096
 
 
 SPEC = BackendSpec(

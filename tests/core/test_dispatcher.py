@@ -45,6 +45,18 @@ async def test_a_rating_that_comes_again_gets_the_same_receipt_also_after_a_rest
         assert await count(bot, "events") == 1
 
 
+async def test_a_rating_is_few_statements(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        await bot.settle()
+        seen: list[str] = []
+        await bot.store._writing.set_trace_callback(seen.append)
+        await bot.chat.host.submit([rate("r1", 5, 1.0, message_id=answer.message.id)])
+        rating = list(dict.fromkeys(seen[: seen.index("COMMIT")]))  # triggers repeat their cause
+        # begin, find, append, fold, label, level, milestone, receipt: each is a change of threads
+        assert len(rating) <= 8, rating
+
+
 async def test_a_message_that_comes_again_is_answered_once(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         [first, second] = await bot.chat.host.submit([message("m"), message("m")])

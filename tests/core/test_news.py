@@ -477,3 +477,30 @@ async def test_what_an_owner_stopped_and_what_is_long_over_is_no_news(tmp_path: 
 def test_the_words_count_people_where_there_are_several() -> None:
     made_of = news.Material(trained=32, held_out=8, good=24, bad=16, raters=3, since=0.0, until=0.0)
     assert owners.counted(made_of) == "40 rated answers of 3 people (24 good, 16 bad)"
+
+
+@pytest.mark.parametrize(
+    ("who", "name", "args"),
+    [("owner", "history", ""), ("owner", "channels", ""), ("owner", "plugins", ""),
+     ("owner", "share", "on"), ("talker", "why", ""), ("stranger", "good", "")],
+)  # fmt: skip
+async def test_a_group_does_not_hear_what_is_for_one_person(
+    tmp_path: Path, who: str, name: str, args: str
+) -> None:
+    async with open_wall(tmp_path) as (_, wall):
+        await wall.say("a secret of mine")
+        await wall.host.submit([wall.typed(name, args, user=who, channel=ROOM)])
+        await until(lambda: wall.news)
+        assert wall.acknowledged == []
+        assert {said.message.channel.id for said in wall.news} == {who}
+
+
+@pytest.mark.parametrize("who", ["talker", "rater"])
+async def test_where_it_is_off_only_an_owner_makes_it_speak(tmp_path: Path, who: str) -> None:
+    async with open_wall(tmp_path) as (_, wall):
+        for name in ("status", "help", "nonsense"):
+            await wall.host.submit([wall.typed(name, user=who, channel="#elsewhere")])
+        await until(lambda: len(wall.news) == 3)
+        assert wall.acknowledged == []
+        assert {said.message.channel.id for said in wall.news} == {who}
+        assert (await wall.command("status", channel="#elsewhere")).text

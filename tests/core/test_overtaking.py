@@ -46,8 +46,8 @@ async def test_an_undo_that_names_only_its_event_may_overtake_too(
     try:
         await store.write(lambda db: turns.insert(db, TURN, trainable=True))
         for event in order:
-            turn = await store.read(lambda db, e=event: ledger.resolve(db, e))
-            assert turn is None
+            found = await store.read(lambda db, e=event: ledger.find(db, e))
+            assert found.turn is None
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET)
             await store.write(
                 lambda db, e=event, r=receipt: ledger.insert(db, e, None, "x:ada", r, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from goodbot.app import App
 from goodbot.config import load
 from goodbot.errors import GoodbotError, StoreError
 from goodbot.model_switch import ModelSwitch, Switched
-from goodbot.models import resolve
+from goodbot.models import catalogue, machine, resolve
+from goodbot.models.estimate import FEWEST
 from goodbot.store import adapters
 
 from tests.core.builders import (
@@ -105,6 +107,30 @@ async def test_the_ratings_are_replayed_on_the_new_model(
         assert (await bot.say("Who?")).text == "v2 says: Who?"
         assert (await bot.status())["ratings"] == 0, "no round counts them again"
         await check(bot)
+
+
+async def test_a_larger_model_is_taught_within_this_machines_memory(
+    tmp_path: Path, other: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = next(one.config for one in catalogue.entries() if one.name == "Qwen/Qwen3-0.6B")
+    (other.path / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(machine, "available_memory", lambda: 12 * 10**9)  # too little for all
+    jobs_seen: list[dict[str, Any]] = []
+    real = jobs.train
+
+    async def train(spec: Any, job: Any, on_event: Any) -> Any:
+        jobs_seen.append(job["settings"])
+        return await real(spec, job, on_event)
+
+    monkeypatch.setattr(jobs, "train", train)
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await switch(bot, other)
+        written = load(bot.app.config.home).training.settings
+    [used] = jobs_seen
+    limits = {key: used[key] for key in ("tokens_per_forward", "max_sequence_tokens")}
+    assert set(limits.values()) == {FEWEST}
+    assert written == limits, "also for the trainings to come"
 
 
 async def test_back_to_the_old_model_and_what_it_had_learnt(tmp_path: Path, other: Fake) -> None:

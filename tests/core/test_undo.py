@@ -161,6 +161,30 @@ async def test_an_undo_afterwards_taints_the_adapter_and_all_that_descend_from_i
         await check(bot)
 
 
+async def test_an_undo_while_the_scheduler_looks_trains_anew_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had found that nothing was due: that must not withdraw what a retraining replaces."""
+    async with open_bot(tmp_path) as bot:
+        for _ in range(2):
+            await bot.rated(8)
+            await bot.train()
+        number = await a_trained_one(bot)
+        scheduler, real = bot.app.scheduler, bot.app.scheduler.readiness
+
+        async def readiness() -> Any:
+            found = await real()
+            monkeypatch.undo()
+            await undo(bot, number)
+            return found
+
+        monkeypatch.setattr(scheduler, "readiness", readiness)
+        scheduler.wake()
+        await until_version(bot, 3)
+        assert (await bot.app.registry.row(3)).parent == 0
+        await check(bot)
+
+
 async def test_it_retrains_from_the_clean_ancestor(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)

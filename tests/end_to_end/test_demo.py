@@ -46,6 +46,12 @@ def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> 
     weights = Path(result["adapter_directory"]) / "adapter_model.safetensors"
     assert hashlib.sha256(weights.read_bytes()).hexdigest() == result["adapter"]["sha256"]
 
+    status = subprocess.run(
+        [sys.executable, "-m", "goodbot", "--home", result["home"], "status", "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(status.stdout)["waiting_for_consent"] == 0, "its owner has agreed"
+
     if backend == "torch":  # the faster one on a CPU: once more, from nothing
         again = _demo(tmp_path, "--backend", backend, "--seed", "7", "--like", "friendly")
         assert _without_times(again) == _without_times(result)

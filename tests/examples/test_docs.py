@@ -54,7 +54,8 @@ async def test_the_connector_chats_over_its_line(
         assert app.connectors.authorization.owners() == ["line:local"]
         reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
         writer.write(b"What is 2 + 2?\n")
-        assert "4" in (await reader.readline()).decode()
+        # What it says is drawn by the id of the message, which is another one each time.
+        assert (await reader.readline()).startswith(b"[demo model] ")
         writer.write(b"/good\n")
         assert (await reader.readline()).decode().startswith("(Good. 1 of 40")
         writer.close()

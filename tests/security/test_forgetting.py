@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from goodbot.events import ChannelKind, ChannelRef, MessageEvent, Outcome
 from goodbot.loopback import Answer
 from goodbot.store import access, forgetting
 from goodbot.testing import VirtualClock
+from goodbot.trainer import Trainer
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
 
@@ -399,3 +401,107 @@ async def test_the_copies_of_before_a_change_of_the_schema_go_too(tmp_path: Path
         await tell_secrets(bot)
         await forget(bot)
         assert not copy.exists()
+
+
+@pytest.mark.parametrize("undone", ["revoked", "off"])
+async def test_who_may_talk_no_more_can_still_be_forgotten(tmp_path: Path, undone: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        if undone == "revoked":
+            await bot.command("people", "grant talker loopback:ada")
+            await bot.say(SECRET, user="ada")
+            await bot.command("people", "revoke loopback:ada")
+            place = ""
+        else:
+            await bot.command("enable", channel="#room")
+            await bot.say(SECRET, user="ada", channel="#room")
+            await bot.command("disable", channel="#room")
+            place = "#room"
+        assert "1 answer, 0 ratings deleted" in await forget(bot, channel=place)
+        assert on_disk(tmp_path, "Moustache-7731") == []
+        assert "deletes" not in await bot.command("forget", "me", user="ada", channel=place)
+        assert "deletes" not in await bot.command("forget", "me", user="stranger")
+
+
+async def test_nobody_loses_a_grant_by_an_account_that_may_less(tmp_path: Path) -> None:
+    """Who talks an owner into a link can end what is stored, not who owns the bot."""
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.command("people", "grant owner loopback:grace")
+        code = (await bot.command("link", user="talker")).split()[0]
+        assert "loopback:talker and this account" in await bot.command("link", code, user="grace")
+        said = await forget(bot, "talker")
+        assert "The grant of loopback:grace stays" in said
+        assert await rows(bot.store, "SELECT person FROM grants") == [("loopback:grace",)]
+
+
+async def test_what_somebody_was_told_does_not_remember_them(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        for number in range(9):
+            answer = await bot.say(f"question {number}")
+            await bot.react(answer, "👎", user="ada")
+        assert await rows(bot.store, "SELECT 1 FROM told WHERE person LIKE 'streak %ada %'")
+        await forget(bot)
+        assert await rows(bot.store, "SELECT person FROM told WHERE person LIKE '%ada%'") == []
+
+
+async def test_an_adapter_that_is_recorded_and_not_live_when_its_judge_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only held-out answers are theirs: it has not learnt them, but its run is ended."""
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.command("share", "on")
+        answers = await bot.rated(8)
+        real = Trainer._activate
+
+        async def activate(trainer: Trainer, *args: Any) -> Any:
+            held = await rows(bot.store, "SELECT turn FROM run_items WHERE split = 'held_out'")
+
+            async def theirs(db: Any) -> None:
+                await db.execute("UPDATE turns SET talker = 'ada' WHERE id = ?", held[0])
+
+            await bot.store.write(theirs)
+            await bot.store.write(
+                lambda db: forgetting.forget(
+                    db, "default", bot.app.model.name, "loopback:ada", keep_grants=()
+                )
+            )
+            return await real(trainer, *args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "_activate", activate)
+            assert (await bot.train()).state != "activated"
+        assert answers
+        assert "not to be used" in await bot.command("rollback", "1")
+        await bot.app.eraser.sweep()
+        await check(bot)
+
+
+async def test_an_answer_under_way_that_repeats_them_is_dropped(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS, history=4) as bot:
+        await bot.command("enable", channel="#room")
+        await bot.say(SECRET, user="ada", channel="#room")
+        bot.fake.set(generate="slow")
+        typed = bot.chat.typed("x", channel="#room")
+        event = MessageEvent(
+            event_id="q", order=typed.order, user=typed.user, channel=typed.channel,
+            text=f"she said: {SECRET}", message_id="q", addressed=True,
+        )  # fmt: skip
+        await bot.chat.host.submit([event])
+        await until(lambda: bot.app.dispatcher.answering)
+        await asyncio.sleep(0.1)  # its prompt is made
+        await forget(bot)
+        bot.fake.set(generate="ok")
+        await until(lambda: len(bot.chat.replies) == 2)
+        assert "forgotten" in bot.chat.replies[-1].text
+        await until(lambda: not bot.app.dispatcher.answering)
+        assert await rows(bot.store, "SELECT id FROM turns") == []
+        await bot.app.eraser.sweep()
+        assert on_disk(tmp_path, "Moustache-7731") == []
+
+
+async def test_a_connector_is_nobody(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        code = await pairing.open_code(bot.store, "loopback", bot.app.clock.now())
+        for word in ("loopback", "loopback:"):
+            assert "CONNECTOR:ID" in await bot.command("forget", word)
+            assert "CONNECTOR:ID" in await bot.command("forget", f"{word} yes")
+        assert "my owner now" in (await bot.say(code, user="ada")).text

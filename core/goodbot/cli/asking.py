@@ -22,6 +22,12 @@ def agrees(question: str, *, yes: bool) -> bool:
     # Under `asyncio.run` Ctrl-C would only mark the task as cancelled, and go on reading.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return sys.stdin.readline().strip().casefold() in ("y", "yes")
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstopped: it was not done\n")
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
+    if not answer.endswith("\n"):  # Ctrl-D leaves the cursor behind the question
+        sys.stderr.write("\n")
+    return answer.strip().casefold() in ("y", "yes")

@@ -52,7 +52,8 @@ def _print(found: Iterable[Check], arguments: argparse.Namespace) -> int:
             print(line(check), flush=True)
     code = doctor.exit_code(checks)
     if arguments.json:
-        print(json.dumps({"ok": code == 0, "checks": [asdict(c) for c in checks]}, indent=1))
+        listed = [asdict(check) | {"exit_code": doctor.exit_code([check])} for check in checks]
+        print(json.dumps({"ok": code == 0, "exit_code": code, "checks": listed}, indent=1))
     else:
         print(f"\n{_summary(checks)}")
     return code

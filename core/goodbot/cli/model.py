@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from goodbot.cli import client, output
 from goodbot.cli.asking import agrees
 from goodbot.config.file import ConfigFile
 from goodbot.errors import ConfigError, GoodbotError, MissingExtraError, UsageError
+from goodbot.home import DATABASE
 from goodbot.models import choose
 from goodbot.models.choose import Proposal
 from goodbot.models.obtain import Obtained, obtain
@@ -48,7 +51,8 @@ def fetch(arguments: argparse.Namespace) -> str:
 
     Shows the cost and asks first. Raises GoodbotError, also when the person says no.
     """
-    proposal = proposed(arguments)
+    names = backends(config.load(arguments.home, arguments.config))
+    proposal = proposed(arguments, names[:1])  # a switch stays on the backend
     if proposal.download:
         if not arguments.json:
             _say(described(proposal))
@@ -57,10 +61,8 @@ def fetch(arguments: argparse.Namespace) -> str:
     return _obtained(proposal, arguments).reference
 
 
-def proposed(arguments: argparse.Namespace) -> Proposal:
-    """What `arguments.name` stands for, with its cost. Raises GoodbotError."""
-    settings = config.load(arguments.home, arguments.config)
-    names = backends(settings)
+def proposed(arguments: argparse.Namespace, names: Sequence[str]) -> Proposal:
+    """What `arguments.name` stands for, with its cost on these backends. Raises GoodbotError."""
     if arguments.name == "auto":
         found = choose.propose(arguments.home, names)
     else:
@@ -92,12 +94,14 @@ def _use(arguments: argparse.Namespace) -> int:
         )
     file = ConfigFile(arguments.home, arguments.config)
     before = file.get("model.path")
-    proposal = proposed(arguments)
+    proposal = proposed(arguments, backends(config.load(arguments.home, arguments.config)))
     if arguments.json and not arguments.yes:
         output.print_answer({"data": {**_data(proposal), "taken": False}}, as_json=True)
         return 0
     if not arguments.json:
         _say(described(proposal))
+        if note := left_behind(arguments.home, before, proposal):
+            _say(note)
     question = "Download it and use it?" if proposal.download else "Use it?"
     if not agrees(question, yes=arguments.yes):
         _say("Nothing was downloaded and nothing was changed.")
@@ -105,7 +109,7 @@ def _use(arguments: argparse.Namespace) -> int:
     got = _obtained(proposal, arguments)
     choose.settle(file, proposal, got)
     file.save()
-    text = "\n".join(_after(arguments, got, before))
+    text = "\n".join(_after(arguments, got))
     data = {**_data(proposal), "taken": True, "path": str(got.path), "reference": got.reference}
     output.print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
@@ -122,13 +126,8 @@ def _obtained(proposal: Proposal, arguments: argparse.Namespace) -> Obtained:
             ) from None
 
 
-def _after(arguments: argparse.Namespace, got: Obtained, before: Any) -> list[str]:
+def _after(arguments: argparse.Namespace, got: Obtained) -> list[str]:
     lines = [f"{got.name} will answer: [model] path = {got.reference!r}"]
-    if before and before != got.reference:
-        lines.append(
-            f"What was learnt on {before} stays with it; to take your ratings along: "
-            f"`goodbot model switch {got.reference}`"
-        )
     try:
         status = client.call(arguments.home, "status", [], lambda _: None)
     except GoodbotError:
@@ -154,6 +153,19 @@ def _restart(home: Path, pid: object) -> str:
     if status.active and status.manager == "launchd":
         return f"`launchctl kickstart -k gui/{os.geteuid()}/{status.name}`"
     return f"`kill {pid}`, then `goodbot run`"
+
+
+def left_behind(home: Path, before: object, proposal: Proposal) -> str:
+    """What does not come along from the model that is configured now; empty where nothing is lost.
+
+    It is said before the question: once the config names a model there is nothing to switch to.
+    """
+    if not before or before == proposal.source or not (home / DATABASE).exists():
+        return ""
+    return (
+        f"What was learnt on {before} stays with it. To take your ratings along, say no here and "
+        f"then `goodbot model switch {shlex.quote(proposal.source)}`."
+    )
 
 
 def described(proposal: Proposal) -> str:

@@ -66,7 +66,7 @@ def _command(argv: Sequence[str]) -> str | None:
 def _unknown(word: str, known: list[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     hint = f"did you mean `goodbot {near[0]}`?" if near else "`goodbot --help` lists them"
     return f"there is no command {word[:40]!r}; {hint}"
 

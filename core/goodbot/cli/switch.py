@@ -82,9 +82,12 @@ async def _offline(
 def _anyway(arguments: argparse.Namespace, reason: str) -> bool:
     if arguments.anyway:
         return True
-    if arguments.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if arguments.json:
         return False
     _say(f"Your ratings could not be replayed: {reason}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        _say("With --anyway it is switched to as it is, untaught.")
+        return False
     return agrees("Switch to the model as it is, untaught?", yes=False)
 
 

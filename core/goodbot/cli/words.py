@@ -29,7 +29,11 @@ def _setting_up(commands: Commands[Any]) -> None:
     init = _own(commands, "init", "set goodbot up, or change how it is set up")
     for flag, value, text in (
         ("--platform", "NAME", "where people talk to it: telegram, … or terminal"),
-        ("--token", "TOKEN", "the platform's token, `-`: from standard input; others can see a flag"),
+        (
+            "--token",
+            "TOKEN",
+            "the platform's token, `-`: from standard input; others can see a flag",
+        ),
         ("--keep-token", "WHERE", "keyring, file (readable by you alone) or environment (nowhere)"),
         ("--backend", "NAME", "what computes: auto, mlx or torch"),
         ("--model", "MODEL", "what answers: auto, a name in the hub, a directory, a server, demo"),
@@ -84,9 +88,10 @@ def _learning(commands: Commands[Any]) -> None:
     _call(commands, "pause", "stop training until `resume`")
     _call(commands, "resume", "undo `pause` and `off`")
     _call(commands, "off", "the base model answers and nothing is trained, until `resume`")
-    rollback = _call(
-        commands, "rollback", "back to the version before, to VERSION, or to `base`",
-        "VERSION", "a version from `goodbot adapters`, or `base`",
+    rollback = _call(commands, "rollback", "back to the version before, to VERSION, or to `base`")
+    rollback.add_argument(
+        "words", nargs="*", metavar="VERSION | base | since DATE",
+        help="a version from `goodbot adapters`",
     )  # fmt: skip
     rollback.add_argument(
         "--since", metavar="DATE", help="also leave out all ratings since then (2026-11-21)"

@@ -100,6 +100,8 @@ class Command:
     """No look-alike of its name is taken for it. So it is with all that needs ADMINISTER."""
     personal: bool = False
     """What it answers is for the one who typed it: in a shared channel they are told privately."""
+    own: bool = False
+    """It is about what is stored of the person, who may use it for as long as anything is."""
 
 
 def find(table: Sequence[Command], word: str) -> Command | None:

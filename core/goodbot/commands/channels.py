@@ -106,6 +106,7 @@ COMMANDS = (
     Command(
         name="channels",
         grant=Grant.ADMINISTER,
+        personal=True,
         run=list_or_switch,
         summary="where I am on; switch me on and off elsewhere",
         usage="[enable|disable CONNECTOR:ID]",

@@ -39,30 +39,32 @@ async def _join(call: Call) -> Result:
     s, who, now = call.services, person(call.user), call.services.clock.now()
     code = pairing.read(" ".join(call.args))
 
-    async def operation(db: aiosqlite.Connection) -> str:
+    async def operation(db: aiosqlite.Connection) -> tuple[str, str]:
+        """The other account, or a refusal: the count of wrong guesses must be committed."""
         first, more = await pairing.redeem_link(db, who, code, now) if code else ("", True)
         if not first:
-            return (
+            return "", (
                 "that is no code that holds: ask for a fresh one with `/rl link` from the other account"
                 if more
                 else "too many wrong codes: wait a quarter of an hour"
             )
         if first == who:
-            return "that is your code for your *other* account: type it there"
+            return "", "that is your code for your *other* account: type it there"
         together = await people.link(db, first, who, now)
         await _refold(db, call, together)
         await access.record(
             db, await access.alias(db, who), "link", {"accounts": len(together)}, now
         )
-        return ""
+        return first, ""
 
-    refusal = await s.store.write(operation)  # the count of wrong guesses must be committed
+    other, refusal = await s.store.write(operation)
     if refusal:
         raise UsageError(refusal)
     s.scheduler.wake()
     return Result(
-        text="Both accounts are one person now: one vote, the last one given counts. "
-        "Each keeps what it may. `/rl unlink` ends it."
+        text=f"{other} and this account are one person now: one vote, the last one given counts; "
+        "`forget me` by either forgets both. Each keeps what it may. "
+        f"Is {other} not yours? `/rl unlink` ends it."
     )
 
 
@@ -101,6 +103,7 @@ COMMANDS = (
         name="unlink",
         grant=Grant.TALK,
         personal=True,
+        own=True,
         run=unlink,
         summary="this account is on its own again",
     ),

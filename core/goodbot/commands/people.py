@@ -86,7 +86,11 @@ async def _revoke(call: Call, who: str) -> Result:
         raise _stays(call, left[0], done=done)
     if not done:
         raise UsageError(f"{who} has no grant: see `people`")
-    return Result(text=f"{who} has no grant any more.", data={"person": who})
+    return Result(
+        text=f"{who} has no grant any more. What they have rated still counts: `rollback since` "
+        f"leaves a time out, `forget {who}` all that was theirs.",
+        data={"person": who},
+    )
 
 
 def _stays(call: Call, entry: Granted, *, done: bool) -> GoodbotError:

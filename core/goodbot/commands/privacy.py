@@ -8,6 +8,7 @@ from goodbot.authorization import Grant, person
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError, UsageError
+from goodbot.events import ChannelKind
 from goodbot.store import access, forgetting, people
 
 _FORGET = "say `forget me`"
@@ -36,7 +37,8 @@ async def forget(call: Call) -> Result:
     who = person(call.user) if word == "me" else word
     if who != person(call.user) and not administers:
         raise UsageError(f"{_FORGET}: only an owner lets others be forgotten")
-    if who.partition(":")[0] not in s.authorization.connectors:
+    connector, _, id_ = who.partition(":")
+    if not id_ or connector not in s.authorization.connectors:
         raise UsageError(_FORGET_ANYBODY)
     if not (sure and (call.direct or s.confirmations.take(call, f"forget {who}"))):
         s.confirmations.ask(call, f"forget {who}")
@@ -47,18 +49,23 @@ async def forget(call: Call) -> Result:
 async def _question(call: Call, who: str, word: str) -> str:
     accounts = await call.services.store.read(lambda db: people.accounts(db, who))
     whose = "you" if word == "me" else who
+    shared = call.event.channel.kind is ChannelKind.SHARED  # they are asked in private
     several = f", of all {len(accounts)} linked accounts" if len(accounts) > 1 else ""
     return (
         f"This deletes what is stored of {whose}: words, answers, ratings{several}. Adapters that "
         "learnt from them are withdrawn or trained anew, and erased. It cannot be undone. "
-        f"To do it, say `forget {word} yes` here within a minute."
+        f"To do it, say `forget {word} yes` {'in the same channel' if shared else 'here'} "
+        "within a minute."
     )
 
 
 async def _forget(call: Call, who: str) -> Result:
     s, now = call.services, call.services.clock.now()
     accounts = await s.store.read(lambda db: people.accounts(db, who))
-    keeps = _last_owner(s, accounts)
+    last_owner = _last_owner(s, accounts)
+    # Linking gives no power over what another account may, so neither does forgetting.
+    level, level_of = s.authorization.level(call.user), s.authorization.level_of
+    keeps = [account for account in accounts if last_owner or level_of(account) > level]
 
     async def operation(db: aiosqlite.Connection) -> forgetting.Forgotten:
         actor, of = await name(db, call, person(call.user)), await name(db, call, who)
@@ -80,7 +87,7 @@ async def _forget(call: Call, who: str) -> Result:
         note = ""
     except (GoodbotError, OSError) as error:  # it goes on by itself
         note = f" Wiping the disk waits: {error}."
-    return Result(text=_told(done, keeps=keeps) + note, data=_data(done))
+    return Result(text=_told(done, keeps, last_owner=last_owner) + note, data=_data(done))
 
 
 def _last_owner(s: Services, accounts: list[str]) -> bool:
@@ -89,7 +96,7 @@ def _last_owner(s: Services, accounts: list[str]) -> bool:
     return bool(owners) and set(owners) <= set(accounts)
 
 
-def _told(done: forgetting.Forgotten, *, keeps: bool) -> str:
+def _told(done: forgetting.Forgotten, keeps: list[str], *, last_owner: bool) -> str:
     sentences = [f"{_count(done.answers, 'answer')}, {_count(done.ratings, 'rating')} deleted."]
     if done.quoted:
         sentences.append(f"{_count(done.quoted, 'answer')} to others quoted them and went too.")
@@ -100,8 +107,10 @@ def _told(done: forgetting.Forgotten, *, keeps: bool) -> str:
             f"{names} {'was' if one else 'were'} trained on them and {'is' if one else 'are'} "
             "withdrawn or trained anew, then erased."
         )
-    if keeps:
+    if last_owner:
         sentences.append("The grants stay: there is no other owner.")
+    elif keeps:
+        sentences.append(f"The grant of {' and '.join(keeps)} stays: it says more than yours.")
     sentences.append("Backups that were made before still hold it: delete them.")
     return " ".join(sentences)
 
@@ -121,6 +130,8 @@ COMMANDS = (
     Command(
         name="share",
         grant=Grant.TALK,
+        personal=True,
+        own=True,
         run=share,
         summary="whether your private chats may train what others talk to",
         usage="on|off",
@@ -130,6 +141,7 @@ COMMANDS = (
         grant=Grant.TALK,
         plain=True,
         personal=True,
+        own=True,
         run=forget,
         summary="delete all your words and ratings, and what was learnt from them",
         usage="me",

@@ -40,10 +40,16 @@ async def status(call: Call) -> Result:
         "home": str(s.config.home), "pid": os.getpid(), "uptime": s.clock.now() - s.started_at,
         "started_at": s.started_at,
     }  # fmt: skip
-    return Result(text="\n".join(_lines(data)), data=data)
+    shared = call.event.channel.kind is ChannelKind.SHARED
+    if s.authorization.may(call.user, Grant.ADMINISTER) and not shared:
+        lines = [*_lines(data), *_for_owners(data)]
+    else:  # the reason of a failure may name a file or an account
+        lines = _lines({**data, "next": readiness.why.rpartition("); ")[2]})
+    return Result(text="\n".join(lines), data=data)
 
 
 def _lines(data: dict[str, Any]) -> list[str]:
+    """What everybody may know."""
     version = f"v{data['version']}" if data["version"] else "the base model"
     lines = [f"{data['model']}, {'off: the base model' if data['off'] else version} answers"]
     if data["store"] != "ok":
@@ -61,6 +67,12 @@ def _lines(data: dict[str, Any]) -> list[str]:
         lines.append(
             f"v{data['version']} learnt from a rating that was taken back; it is being replaced"
         )
+    return lines
+
+
+def _for_owners(data: dict[str, Any]) -> list[str]:
+    """What concerns the machine and other people."""
+    lines: list[str] = []
     if data["waiting_for_consent"]:
         lines.append(
             f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"
@@ -155,9 +167,16 @@ COMMANDS = (
     Command(
         name="history",
         grant=Grant.ADMINISTER,
+        personal=True,
         run=history,
         summary="the last answers and their ratings",
         usage="[COUNT]",
     ),
-    Command(name="plugins", grant=Grant.ADMINISTER, run=plugins, summary="what is plugged in"),
+    Command(
+        name="plugins",
+        grant=Grant.ADMINISTER,
+        personal=True,
+        run=plugins,
+        summary="what is plugged in",
+    ),
 )

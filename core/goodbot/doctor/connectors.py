@@ -11,7 +11,7 @@ from goodbot.doctor.checks import fail, failed, install, ok, warn
 from goodbot.doctor.data import path
 from goodbot.errors import ConfigError, GoodbotError, RetriableError
 from goodbot.plugins import missing_modules
-from goodbot.secrets import Secrets, SecretStore
+from goodbot.secrets import FILE, Secrets, SecretStore
 from goodbot.setup import Check, ConnectorSetup, Examined, Probe
 from goodbot.store import inspection, people
 
@@ -95,7 +95,8 @@ def _place(name: str, examined: Examined) -> str:
         where = SecretStore(examined.config.home).where(name)
     except GoodbotError:
         where = ""
-    return f"{name} from the {where or 'environment'}"
+    place = FILE if where == "file" else f"the {where or 'environment'}"
+    return f"{name} from {place}"
 
 
 async def _asked(spec: ConnectorSpec, setup: ConnectorSetup, examined: Examined) -> list[Check]:

@@ -126,6 +126,8 @@ async def learning(examined: Examined) -> Sequence[Check]:
 
 def _last_run(last: dict[str, str]) -> Check:
     text = f"the last run was {last['state']}: {last['reason']}".removesuffix(": ")
+    if last["state"] == "running":
+        return ok("training", "one is under way; `goodbot status` shows how far it is")
     if last["state"] == "failed":
         return warn("training", text, "goodbot train")
     if last["state"] == "refused":

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Sequence
 
 from goodbot.doctor.checks import fail, ok, warn
+from goodbot.lock import holder
 from goodbot.setup import Check, Examined, Probe
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -26,6 +27,8 @@ async def ports(examined: Examined) -> Sequence[Check]:
     if examined.daemon is None:
         if line is None:
             return [*checks, ok("ports", f"{place} is free")]
+        if holder(examined.config.home)[0] and " 200 " in f"{line} ":
+            return [*checks, ok("ports", f"{place} answers /healthz; goodbot is starting")]
         text = f"another program listens on {place}"
         return [*checks, fail("ports", text, "set [http] port to a free one", exit_code=2)]
     if line is None:

@@ -14,8 +14,8 @@ from typing import Any
 from goodbot import config
 from goodbot.cli import client
 from goodbot.doctor.checks import fail, failed
-from goodbot.doctor.runner import within
 from goodbot.errors import ConfigError, GoodbotError
+from goodbot.patience import within
 from goodbot.plugins import PluginHost
 from goodbot.secrets import SecretStore
 from goodbot.setup import Check, Examined

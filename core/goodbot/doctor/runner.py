@@ -10,16 +10,13 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from goodbot.clock import SystemClock
 from goodbot.doctor.checks import fail, failed
 from goodbot.errors import GoodbotError
 from goodbot.setup import Check, CheckState, Examined, Probe
-
-T = TypeVar("T")
 
 _GRACE = 1.0
 """Seconds more for a probe that is being cancelled to clean up."""
@@ -46,26 +43,6 @@ def run(probes: Sequence[Probe], examined: Examined) -> Iterator[Check]:
 def exit_code(checks: Sequence[Check]) -> int:
     """0 when nothing failed, else the code that says most: newer data, then the config."""
     return max((c.exit_code for c in checks if c.state is CheckState.FAIL), default=0)
-
-
-def within(seconds: float, function: Callable[[], T]) -> T:
-    """The result of a function that may block. Raises TimeoutError, or what it raised."""
-    answer: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
-
-    def work() -> None:
-        try:
-            answer.put((function(), None))
-        except BaseException as error:
-            answer.put((None, error))
-
-    threading.Thread(target=work, daemon=True).start()
-    try:
-        result, error = answer.get(timeout=seconds)
-    except queue.Empty:
-        raise TimeoutError from None
-    if error is not None:
-        raise error
-    return result  # pyright: ignore[reportReturnType]  it is the function's own
 
 
 def _start(probe: Probe, examined: Examined) -> queue.SimpleQueue[Sequence[Check]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def _listens(examined: Examined) -> list[Row]:
             rows.append({"what": short(place), "who": f"you alone{_mode(place)}"})
     if http.port:
         local = http.host in ("127.0.0.1", "::1", "localhost")
-        who = "every program on this machine" if local else "OTHER MACHINES too"
+        who = "all programs here" if local else "OTHER MACHINES too"
         rows.append({"what": f"{http.host}:{http.port}", "who": f"{who}: whether goodbot is well"})
     return rows
 
@@ -183,14 +184,22 @@ def _text(data: Mapping[str, Any]) -> str:
         ("plugins that are not goodbot's own",
          _table([list(row.values()) for row in data["plugins"]])),
         ("what leaves this machine", list(data["leaves"])),
-        ("rules", list(data["limits"])),
+        ("rules", _wrapped(data["limits"])),
     ]  # fmt: skip
     if data["problems"]:
-        sections.insert(0, ("could not be read", list(data["problems"])))
+        sections.insert(0, ("could not be read", _wrapped(data["problems"])))
     return "\n\n".join(
         "\n".join([title, *(f"  {line}" for line in lines or ["none"])])
         for title, lines in sections
     )
+
+
+def _wrapped(sentences: Sequence[str]) -> list[str]:
+    return [
+        line
+        for text in sentences
+        for line in textwrap.wrap(text, 76, subsequent_indent="  ", break_long_words=False)
+    ]
 
 
 def _table(rows: Sequence[Sequence[object]]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from goodbot.doctor.checks import ok, warn
 from goodbot.models import servers
-from goodbot.models.servers import FoundServer
+from goodbot.models.servers import FoundServer, ServedModel
 from goodbot.setup import Check, Examined, Probe
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ async def _vllm(http: ClientSession, found: FoundServer, rank: int) -> Check:
         return ok(_part(found.url), f"{version} takes adapters while it runs")
     line = (
         f"VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve {_model(found)} --enable-lora "
-        f"--max-lora-rank {rank} --max-loras 2{_port(found, 8000)}"
+        f"--max-lora-rank {rank} --max-loras 2{_called(found)}{_port(found, 8000)}"
     )
     return warn(_part(found.url), f"{version} takes no adapters while it runs", line)
 
@@ -171,11 +171,28 @@ def _list(value: object) -> list[dict[str, Any]]:
 
 
 def _model(found: FoundServer) -> str:
-    """The base model; a name that a shell would read otherwise is left to the person."""
+    """Where the base model's weights are."""
+    base = _base(found)
+    return _plain(base.root or base.name, "MODEL") if base else "MODEL"
+
+
+def _called(found: FoundServer) -> str:
+    """The name that the server has for the base model, where it was given one: clients use it."""
+    base = _base(found)
+    if base is None or base.root in ("", base.name):
+        return ""
+    return f" --served-model-name {_plain(base.name, 'NAME')}"
+
+
+def _base(found: FoundServer) -> ServedModel | None:
     bases = [model for model in found.models if not model.parent] or list(found.models)
-    name = (bases[0].root or bases[0].name) if bases else ""
+    return bases[0] if bases else None
+
+
+def _plain(name: str, otherwise: str) -> str:
+    """A name that a shell would read otherwise is left to the person."""
     plain = name.isascii() and name and all(c.isalnum() or c in "/._-" for c in name)
-    return name if plain else "MODEL"
+    return name if plain else otherwise
 
 
 def _part(url: str) -> str:

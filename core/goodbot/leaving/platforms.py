@@ -74,7 +74,12 @@ async def tokens(leaving: Leaving) -> Sequence[Trace]:
     names = sorted({n for spec in leaving.plugins.connectors().values() for n in spec.secrets})
     traces: list[Trace] = []
     for name in names:
-        if store.in_keyring(name):
+        try:
+            kept = store.in_keyring(name)
+        except GoodbotError as error:
+            kept = False
+            traces.append(staying("token", f"{name}, if the keyring has it", str(error)))
+        if kept:
 
             async def remove(name: str = name) -> None:
                 store.delete_from_keyring(name)

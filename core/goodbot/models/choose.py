@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,13 +16,15 @@ from goodbot.config.file import ConfigFile
 from goodbot.errors import ConfigError, GoodbotError, UsageError
 from goodbot.models import architecture, catalogue, disk, served
 from goodbot.models.directory import cache_folder, hub_cache, hub_name, read_config, resolve
-from goodbot.models.estimate import MOST, SLOWEST, Estimate, estimate
+from goodbot.models.estimate import FEWEST, MOST, SLOWEST, Estimate, estimate
 from goodbot.models.machine import Place, place
 from goodbot.models.obtain import Obtained, complete, token
 
 TORCH_ON_CPU = (
-    "MLX is slow on this processor; PyTorch is faster: pip install 'goodbot[torch]', then again"
+    "MLX is slow on this processor; PyTorch is faster: pip install 'goodbot[torch]', and take it"
 )
+_LIMITS = ("tokens_per_forward", "max_sequence_tokens")
+"""Of `[training.settings]`: what the memory of a training grows with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,14 +133,30 @@ def settle(file: ConfigFile, proposal: Proposal, got: Obtained) -> None:
     file.set("model.path", got.reference)
     if proposal.name_backend and file.get("training.backend") in (None, "auto"):
         file.set("training.backend", proposal.backend)
-    cost = proposal.estimate
-    if cost is None or not cost.fits or cost.tokens >= MOST:
-        return
-    for key in ("tokens_per_forward", "max_sequence_tokens"):
-        name = f"training.settings.{key}"
-        before = file.get(name)
-        if not isinstance(before, int) or before > cost.tokens:
-            file.set(name, cost.tokens)
+    before = {key: file.get(f"training.settings.{key}") for key in _LIMITS}
+    for key, tokens in limits(proposal.estimate, before).items():
+        file.set(f"training.settings.{key}", tokens)
+
+
+def limits(cost: Estimate | None, settings: Mapping[str, object]) -> dict[str, int]:
+    """Those of `settings` that must be lowered for a training to stay in this machine's memory.
+
+    A model that does not fit gets the lowest ones: it may work where the estimate is too high.
+    """
+    if cost is None or cost.tokens >= MOST:
+        return {}
+    most = cost.tokens or FEWEST
+    return {
+        key: most
+        for key in _LIMITS
+        if key in settings and not (isinstance(now := settings[key], int) and now <= most)
+    }
+
+
+def cost(path: Path, backend: str) -> Estimate | None:
+    """What weights on this disk would take of this machine; its seconds mean nothing."""
+    where = place(backend, measure=False)
+    return _cost(read_config(path), where, disk.stored(path))[1]
 
 
 def _option(entry: catalogue.Entry, where: Place) -> Option:
@@ -201,19 +219,19 @@ def _existing(path: Path) -> Path:
 
 def _reason(best: Option, options: Sequence[Option], where: Place) -> str:
     larger = [o for o in options if o.parameters > best.parameters and o.backend == best.backend]
-    first = (
-        f"{best.name} is the largest that serves and trains in 70 % of the "
-        f"{where.memory / 1e9:.0f} GB that are free"
-    )
-    slow = next((o for o in larger if o.estimate.fits and o.estimate.answer > SLOWEST), None)
-    if slow is not None:
-        return (
-            f"{first} and answers within {SLOWEST:.0f} s; {slow.name.rpartition('/')[2]} would take "
-            f"about {slow.estimate.answer:.0f} s"
-        )
-    if any(o.gated and o.estimate.fits for o in larger):
-        return f"{first} and needs no account"
-    return first
+    fitting = [o for o in larger if o.estimate.fits]
+    slow = [o for o in fitting if o.estimate.answer > SLOWEST]
+    virtues = [f"serves and trains in 70 % of the {where.memory / 1e9:.0f} GB that are free"]
+    if any(o.gated for o in fitting if o not in slow):
+        virtues.append("needs no account")
+    if slow:
+        virtues.append(f"answers within {SLOWEST:.0f} s")
+    *most, last = virtues
+    reason = f"{best.name} is the largest that {', '.join(most)}{' and ' if most else ''}{last}"
+    if slow:
+        name = slow[0].name.rpartition("/")[2]
+        reason += f"; {name} would take about {slow[0].estimate.answer:.0f} s"
+    return reason
 
 
 def _nothing(options: Sequence[Option], fitting: Sequence[Option]) -> str:

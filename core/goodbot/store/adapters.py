@@ -108,7 +108,12 @@ async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) ->
 
 
 async def mark(
-    db: aiosqlite.Connection, scope: str, stale: Collection[int], reason: str, *, again: bool = False
+    db: aiosqlite.Connection,
+    scope: str,
+    stale: Collection[int],
+    reason: str,
+    *,
+    again: bool = False,
 ) -> list[int]:
     """Mark the adapters of these runs, and all that descend from them; returns the newly marked.
 

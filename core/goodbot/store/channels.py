@@ -44,7 +44,8 @@ async def enable(db: aiosqlite.Connection, channel: ChannelRef, by: str, now: fl
 async def disable(db: aiosqlite.Connection, channel: ChannelRef, now: float) -> bool:
     """Switch a channel off; False if it was not on."""
     rows = await db.execute(
-        "UPDATE channels SET off_at = ? WHERE (connector, account, channel) = (?, ?, ?)"
+        # Also the row of a time when the account was not known: it would switch it on again.
+        "UPDATE channels SET off_at = ? WHERE connector = ? AND account IN (?, '') AND channel = ?"
         " AND off_at IS NULL",
         (now, channel.connector, channel.account, channel.id),
     )

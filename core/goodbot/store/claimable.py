@@ -100,12 +100,6 @@ async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
     return Standing(available=available, waiting_for_consent=rated - available)
 
 
-async def available(db: aiosqlite.Connection, pool: Pool, limit: int) -> int:
-    """How many turns a run could claim now, counted up to `limit`: what a receipt tells."""
-    (count,) = first(await fetch(db, COUNT, {**pool.values(), "limit": limit})) or (0,)
-    return count
-
-
 async def candidates(
     db: aiosqlite.Connection, pool: Pool, *, replay: bool = False
 ) -> list[Candidate]:

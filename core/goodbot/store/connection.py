@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ async def connect(path: Path, how: str = "mode=rwc") -> aiosqlite.Connection:
 
     Raises sqlite3.Error.
     """
+    if how == "mode=rwc":
+        _private(path)
     connection = aiosqlite.connect(
         f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=BUSY_SECONDS
     )
@@ -37,6 +40,14 @@ async def connect(path: Path, how: str = "mode=rwc") -> aiosqlite.Connection:
         thread: Any = getattr(connection, "_thread", connection)
         await asyncio.to_thread(thread.join, BUSY_SECONDS)
         raise
+
+
+def _private(path: Path) -> None:
+    """Make the file before SQLite does: the files of its log take over who may read it."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:
+        return  # it is there, or SQLite says better why it cannot be made
 
 
 async def set_pragmas(db: aiosqlite.Connection) -> None:

@@ -8,7 +8,7 @@ files, and the free space of the database, comes after (`goodbot.erasure`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -42,12 +42,12 @@ class Forgotten:
 
 
 async def forget(
-    db: aiosqlite.Connection, scope: str, model: str, person: str, *, keep_grants: bool
+    db: aiosqlite.Connection, scope: str, model: str, person: str, *, keep_grants: Collection[str]
 ) -> Forgotten:
     """Delete all that is stored of a person, of all their linked accounts.
 
-    `scope` and `model` are those whose active adapter the scheduler looks after; other pointers
-    are moved to an adapter in good standing here.
+    The grants of the accounts in `keep_grants` stay. `scope` and `model` are those whose active
+    adapter the scheduler looks after; other pointers are moved to an adapter in good standing here.
     """
     persons = await people.accounts(db, person)
     mine = await _answers_to(db, persons)
@@ -67,6 +67,20 @@ async def forget(
         people=tuple(persons), answers=len(mine), ratings=ratings, quoted=len(quoting),
         versions=tuple(versions), ended_run=ended,
     )  # fmt: skip
+
+
+async def knows(db: aiosqlite.Connection, person: str) -> bool:
+    """Whether there is anything of this account to forget: words, ratings, a consent, a link."""
+    connector, _, id_ = person.partition(":")
+    rows = await fetch(
+        db,
+        "SELECT EXISTS (SELECT 1 FROM turns WHERE (connector, talker) = (:connector, :id))"
+        " OR EXISTS (SELECT 1 FROM events WHERE rater = :person)"
+        " OR EXISTS (SELECT 1 FROM shares WHERE person = :person)"
+        " OR EXISTS (SELECT 1 FROM links WHERE person = :person)",
+        {"connector": connector, "id": id_, "person": person},
+    )
+    return bool(rows[0][0])
 
 
 async def _answers_to(db: aiosqlite.Connection, persons: Sequence[str]) -> set[str]:
@@ -96,16 +110,15 @@ async def _in_prompts(
         {"persons": codec.dump_json(persons), "mine": codec.dump_json(sorted(mine))},
     )
     shown = [await turns.get(db, row[0]) for row in rows if row[0] not in mine]
-    said = [text for turn in shown if turn is not None for text in turn.said_by(persons)]
+    theirs = [turn for turn in shown if turn is not None]
+    said = [text for turn in theirs for text in turn.said(lambda _, who: who in persons)]
     for id_ in mine:
         turn = await turns.get(db, id_)
         said += [str(turn.messages[-1]["content"])] if turn else []
-    words = {run for text in said for run in _runs(text)}
     quoting: set[str] = set()
     scrubbed: list[Turn] = []
-    for turn in shown:  # oldest first: what quotes a quotation comes later
-        if turn is None:
-            continue
+    words = {run for text in said for run in _runs(text)}
+    for turn in theirs:  # oldest first: what quotes a quotation comes later
         if words.intersection(_runs(turn.response)):
             quoting.add(turn.id)
         else:
@@ -116,6 +129,12 @@ async def _in_prompts(
                 else turn.without_history()
             )
     return scrubbed, quoting
+
+
+def quotes(answer: str, said: Iterable[str]) -> bool:
+    """Whether an answer repeats what was said."""
+    words = {run for text in said for run in _runs(text)}
+    return not words.isdisjoint(_runs(answer))
 
 
 def _runs(text: str) -> Iterable[str]:
@@ -143,7 +162,8 @@ async def _learnt_from(
         await db.execute(
             "UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (FORGOTTEN, run)
         )
-    return {run for run, split, _ in rows if split == "train"}, bool(running)
+    # One that was ended may have recorded its adapter already: nobody else would disown it.
+    return running | {run for run, split, _ in rows if split == "train"}, bool(running)
 
 
 async def _move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) -> None:
@@ -194,7 +214,7 @@ async def _clear_inbox(db: aiosqlite.Connection, persons: Sequence[str]) -> None
 
 
 async def _delete_person(
-    db: aiosqlite.Connection, persons: Sequence[str], *, keep_grants: bool
+    db: aiosqlite.Connection, persons: Sequence[str], *, keep_grants: Collection[str]
 ) -> None:
     for who in persons:
         for table, column in (
@@ -202,12 +222,11 @@ async def _delete_person(
             ("codes", "subject"),
         ):  # fmt: skip
             await db.execute(f"DELETE FROM {table} WHERE {column} = ?", (who,))  # noqa: S608
-        # What somebody was told is kept under their key, or under a word and their key.
+        # What somebody was told is kept under words one of which is their key.
         await db.execute(
-            "DELETE FROM told WHERE person = :who OR substr(person, -length(:who) - 1) = ' ' || :who",
-            {"who": who},
+            "DELETE FROM told WHERE instr(' ' || person || ' ', ' ' || ? || ' ') > 0", (who,)
         )
-        if not keep_grants:
+        if who not in keep_grants:
             await people.revoke(db, who)
         for table, column in (
             ("channels", "enabled_by"), ("grants", "given_by"), ("quarantines", "made_by"),

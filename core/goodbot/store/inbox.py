@@ -40,6 +40,13 @@ async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None =
     )
 
 
+async def remove(db: aiosqlite.Connection, event: Event) -> None:
+    """The event came to nothing: keep nothing of it."""
+    await db.execute(
+        "DELETE FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)", _key(event)
+    )
+
+
 async def is_open(db: aiosqlite.Connection, event: Event) -> bool:
     """Whether an event still waits to be done: its words are here."""
     rows = await fetch(

@@ -10,7 +10,7 @@ import aiosqlite
 from goodbot.events import MessageRef, OrderKey, RatingEvent, RatingKind, Receipt
 from goodbot.ratings import LedgerEvent, fold
 from goodbot.store import codec, people, quarantine
-from goodbot.store.query import fetch, first
+from goodbot.store.query import fetch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,46 +21,58 @@ class LabelChange:
     rater: str
     before: float | None
     after: float | None
+    claimed: bool
+    """Some run has claimed the turn: an adapter may have learnt what it was before."""
 
 
-async def receipt(db: aiosqlite.Connection, event: RatingEvent) -> Receipt | None:
-    """The receipt that this event got when it first came."""
-    row = first(
-        await fetch(
-            db,
-            "SELECT receipt FROM events WHERE (connector, account, event_id) = (?, ?, ?)",
-            (event.user.connector, event.user.account, event.event_id),
-        )
-    )
-    return codec.load_receipt(row[0]) if row else None
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What the store knows of a rating event that comes in."""
+
+    receipt: Receipt | None
+    """What the event got when it first came; None when it is new."""
+    turn: str | None
+    """The turn that it speaks of, or None while we do not know it."""
+    overtaken: bool
+    """A retraction that names it has come first."""
 
 
-async def resolve(db: aiosqlite.Connection, event: RatingEvent) -> str | None:
-    """The turn that a rating speaks of, or None while we do not know it.
+_FIND = (
+    "SELECT (SELECT receipt FROM events"
+    " WHERE (connector, account, event_id) = (:connector, :account, :event)),"
+    " (SELECT turn FROM messages"
+    " WHERE (connector, account, channel, message) = (:connector, :account, :channel, :message)),"
+    " (SELECT id FROM turns"
+    " WHERE (connector, account, channel, id) = (:connector, :account, :channel, :turn)),"
+    " (SELECT turn FROM events"
+    " WHERE (connector, account, event_id) = (:connector, :account, :retracts)),"
+    " EXISTS (SELECT 1 FROM events"
+    " WHERE turn IS NULL AND (connector, account, retracts) = (:connector, :account, :event))"
+)
+
+
+async def find(db: aiosqlite.Connection, event: RatingEvent) -> Found:
+    """All that is asked about an incoming rating. One trip to the database: every rating makes it.
 
     A client can send any turn with a button; where we know the message, its turn decides.
     """
-    account = (event.user.connector, event.user.account)
-    place = (*account, event.channel.id)
-    if event.message_id:
-        query = (
-            "SELECT turn FROM messages WHERE (connector, account, channel, message) = (?, ?, ?, ?)"
-        )
-        found = await _first(db, query, (*place, event.message_id))
-        if found is not None:
-            return found if event.turn in ("", found) else None
-    if event.turn:
-        query = "SELECT id FROM turns WHERE (connector, account, channel, id) = (?, ?, ?, ?)"
-        return await _first(db, query, (*place, event.turn))
-    if event.retracts:
-        query = "SELECT turn FROM events WHERE (connector, account, event_id) = (?, ?, ?)"
-        return await _first(db, query, (*account, event.retracts))
-    return None
-
-
-async def _first(db: aiosqlite.Connection, query: str, values: tuple[str, ...]) -> str | None:
-    row = first(await fetch(db, query, values))
-    return row[0] if row else None
+    values = {
+        "connector": event.user.connector, "account": event.user.account, "event": event.event_id,
+        "channel": event.channel.id, "message": event.message_id, "turn": event.turn,
+        "retracts": event.retracts,
+    }  # fmt: skip
+    ((receipt, carried, named, retracted, overtaken),) = await fetch(db, _FIND, values)
+    if event.message_id and carried is not None:
+        turn = carried if event.turn in ("", carried) else None
+    elif event.turn:
+        turn = named
+    else:
+        turn = retracted if event.retracts else None
+    return Found(
+        receipt=codec.load_receipt(receipt) if receipt is not None else None,
+        turn=turn,
+        overtaken=bool(overtaken),
+    )
 
 
 async def insert(
@@ -70,8 +82,13 @@ async def insert(
     rater: str,
     answer: Receipt,
     now: float,
+    *,
+    overtaken: bool = True,
 ) -> LabelChange | None:
-    """Append an event; returns what it did to a label, None if it did nothing (yet)."""
+    """Append an event; returns what it did to a label, None if it did nothing (yet).
+
+    `overtaken` is what `find` says: False spares the search for a retraction that came first.
+    """
     user = event.user
     await db.execute(
         "INSERT INTO events (connector, account, event_id, kind, turn, rater, channel, message, source,"
@@ -85,11 +102,12 @@ async def insert(
     )  # fmt: skip
     if turn is None:
         return None
-    # A retraction that named this event may have come first.
-    await db.execute(
-        "UPDATE events SET turn = ? WHERE turn IS NULL AND (connector, account, retracts) = (?, ?, ?)",
-        (turn, user.connector, user.account, event.event_id),
-    )
+    if overtaken:
+        await db.execute(
+            "UPDATE events SET turn = ?"
+            " WHERE turn IS NULL AND (connector, account, retracts) = (?, ?, ?)",
+            (turn, user.connector, user.account, event.event_id),
+        )
     return await refold(db, turn, rater)
 
 
@@ -129,34 +147,38 @@ async def attach(
     return [change for change in changes if change is not None]
 
 
+_FOLDED = (
+    "SELECT who.identity, l.value, l.event_seq,"  # noqa: S608
+    " EXISTS (SELECT 1 FROM run_items WHERE turn = :turn), e.seq,"
+    " e.connector || ' ' || e.account, e.event_id, e.rater, e.time_ms, e.tiebreak,"
+    " e.kind, e.source, e.value, e.retracts"
+    f" FROM (SELECT {people.IDENTITY} AS identity) AS who"
+    " LEFT JOIN labels l ON (l.turn, l.rater) = (:turn, who.identity)"
+    " LEFT JOIN events e ON e.turn = :turn AND e.rater IN"
+    " (SELECT who.identity UNION ALL SELECT person FROM links WHERE identity = who.identity)"
+    f" AND NOT ({quarantine.COVERED})"
+)
+
+
 async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange | None:
     """Recompute one label from the ledger; returns the change, or None if there is none.
 
     All accounts of a person make one label, kept under their identity. An event's id and source
     say something within its account only; to take all back means all that this person said.
     """
-    identity = await people.identity(db, rater)
-    rows = await fetch(
-        db,
-        "SELECT e.seq, e.connector || ' ' || e.account, e.event_id, e.rater, e.time_ms, e.tiebreak,"  # noqa: S608
-        " e.kind, e.source, e.value, e.retracts FROM events e WHERE e.turn = :turn"
-        " AND e.rater IN (SELECT :identity UNION SELECT person FROM links WHERE identity = :identity)"
-        f" AND NOT ({quarantine.COVERED})",
-        {"turn": turn, "identity": identity},
-    )
-    found = {f"{place} {event_id}": (seq, event_id) for seq, place, event_id, *_ in rows}
+    rows = await fetch(db, _FOLDED, {"turn": turn, "person": rater})
+    identity, value, event_seq, claimed = rows[0][:4]
+    before = None if event_seq is None else (value, event_seq)
+    events = [row[4:] for row in rows if row[4] is not None]
+    found = {f"{place} {event_id}": (seq, event_id) for seq, place, event_id, *_ in events}
     label = fold(
         LedgerEvent(
             event_id=f"{place} {event_id}", order=OrderKey(time_ms, tiebreak), kind=RatingKind(kind),
             source=source and f"{account} {source}", value=value,
             retracts=retracts and f"{place} {retracts}",
         )
-        for _, place, event_id, account, time_ms, tiebreak, kind, source, value, retracts in rows
+        for _, place, event_id, account, time_ms, tiebreak, kind, source, value, retracts in events
     )  # fmt: skip
-    held = await fetch(
-        db, "SELECT value, event_seq FROM labels WHERE (turn, rater) = (?, ?)", (turn, identity)
-    )
-    before = first(held)
     seq, event_id = found[label.event_id] if label else (None, "")
     after = (label.value, seq) if label else None
     if after == before:
@@ -174,6 +196,7 @@ async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange
         rater=identity,
         before=before[0] if before else None,
         after=label.value if label else None,
+        claimed=bool(claimed),
     )
 
 

@@ -10,13 +10,13 @@ import aiosqlite
 
 from goodbot.events import ChannelKind, ChannelRef, Message, UserRef
 from goodbot.store.claimable import COUNT, Pool
+from goodbot.store.people import IDENTITY
 from goodbot.store.query import fetch, first
 
 STREAK = 8
 """So many bad ratings in a row are worth a word."""
 
-_RATER = "coalesce((SELECT identity FROM links WHERE person = :person), :person)"
-_STREAK = f"SELECT value FROM labels WHERE rater = {_RATER} ORDER BY event_seq DESC LIMIT :streak"  # noqa: S608
+_STREAK = f"SELECT value FROM labels WHERE rater = {IDENTITY} ORDER BY event_seq DESC LIMIT :streak"  # noqa: S608
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +50,7 @@ async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int) -
     """Where it stands for `connector:id`. One trip to the database: every rating makes it."""
     rows = await fetch(
         db,
-        f"SELECT {_RATER}, ({COUNT}),"  # noqa: S608
+        f"SELECT {IDENTITY}, ({COUNT}),"  # noqa: S608
         " coalesce((SELECT id FROM runs WHERE scope = :scope ORDER BY id DESC LIMIT 1), 0),"
         f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0)",
         {**pool.values(), "person": person, "limit": limit, "streak": STREAK},

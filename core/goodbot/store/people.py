@@ -15,6 +15,10 @@ PAIRING = "pairing"
 """`given_by` of a grant that its holder got with a pairing code."""
 
 
+IDENTITY = "coalesce((SELECT identity FROM links WHERE person = :person), :person)"
+"""In a query: the key that the one vote of `:person` is kept under; `identity` asks for it alone."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GrantRow:
     """One grant. `person` is `connector:id`; `since` seconds since the epoch."""

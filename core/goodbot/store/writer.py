@@ -1,8 +1,8 @@
 """Group commit: many writes, one `synchronous=FULL` transaction, one fsync.
 
-Each operation runs in its own savepoint, so one that fails undoes only itself. `write` returns
-after the commit, which is what lets a connector acknowledge. While one batch is being synced the
-next one gathers, so a lone writer waits for nobody and a crowd shares an fsync.
+Operations that share a transaction each run in a savepoint, so one that fails undoes only itself.
+`write` returns after the commit, which is what lets a connector acknowledge. While one batch is
+being synced the next one gathers, so a lone writer waits for nobody and a crowd shares an fsync.
 
 After a disk error a connection is not used again: a kernel reports a failed fsync once and may
 then take the lost pages for written. `reopen` gives a checked one, or nothing is stored; a
@@ -125,16 +125,11 @@ class Writer:
             if self.trouble:
                 await self._recover()
             await self.db.execute("BEGIN IMMEDIATE")
-            for operation, future in batch:
-                await self.db.execute("SAVEPOINT operation")
-                try:
-                    results.append((future, await operation(self.db), None))
-                except Exception as error:
-                    if not self.db.in_transaction or _code(error) in _DISK | _DAMAGED:
-                        raise  # SQLite rolled everything back (disk full), or must
-                    await self.db.execute("ROLLBACK TO operation")
-                    results.append((future, None, explain(error)))
-                await self.db.execute("RELEASE operation")
+            if len(batch) == 1:  # the transaction is its savepoint
+                ((operation, future),) = batch
+                results.append((future, await operation(self.db), None))
+            else:
+                results += [(future, *await self._in_savepoint(op)) for op, future in batch]
             await self.db.commit()
         except Exception as error:
             failure = explain(error)
@@ -144,6 +139,20 @@ class Writer:
         else:
             for future, result, error in results:
                 _resolve(future, result, error)
+
+    async def _in_savepoint(self, operation: Operation[Any]) -> tuple[Any, Exception | None]:
+        """The operation's result, or the error that has undone it alone."""
+        await self.db.execute("SAVEPOINT operation")
+        result: tuple[Any, Exception | None]
+        try:
+            result = await operation(self.db), None
+        except Exception as error:
+            if not self.db.in_transaction or _code(error) in _DISK | _DAMAGED:
+                raise  # SQLite rolled everything back (disk full), or must
+            await self.db.execute("ROLLBACK TO operation")
+            result = None, explain(error)
+        await self.db.execute("RELEASE operation")
+        return result
 
     async def _roll_back(self, error: Exception, failure: Exception) -> None:
         """Leave the connection fit for the next batch, or mark it as not to be used again."""

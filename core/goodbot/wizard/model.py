@@ -43,10 +43,10 @@ def ask_model(dialogue: Dialogue, place: Place, draft: Draft) -> None:
                 if wanted == AUTO and draft.backend == AUTO:
                     draft.backend = proposal.backend  # it was proposed for this one
                 return
-        except (ConfigError, UsageError) as error:
-            dialogue.trouble(str(error))
-        except GoodbotError as error:  # the network, the hub: not the person's mistake
-            if not dialogue.asks:
+        except GoodbotError as error:
+            # The network, the hub, a machine on which none fits: not the person's mistake.
+            flaw = wanted != AUTO and isinstance(error, (ConfigError, UsageError))
+            if not (dialogue.asks or flaw):
                 draft.model = ""
                 draft.missing["model"] = f"there is no model yet: {error}"
                 return
@@ -62,7 +62,7 @@ def _choices(place: Place, kept: str) -> list[Choice]:
     choices += [
         Choice(value=one.reference, label=one.reference, note="on this disk")
         for one in here[:_LISTED]
-        if one.reference != kept
+        if kept not in (one.reference, f"{one.reference}@{one.path.name}")
     ]
     if kept != DEMO:
         note = "nothing to download; it knows some capitals and sums, enough for a try-out"
@@ -88,7 +88,7 @@ def _wanted(dialogue: Dialogue, choices: Sequence[Choice]) -> str:
 
 def _look_up(dialogue: Dialogue, place: Place, draft: Draft, wanted: str) -> Proposal:
     """What it is and costs, shown. Raises GoodbotError."""
-    from goodbot.cli.model import described
+    from goodbot.cli.model import described, left_behind
     from goodbot.models.choose import choose, propose
 
     dialogue.hint("Looking it up ...")
@@ -102,6 +102,8 @@ def _look_up(dialogue: Dialogue, place: Place, draft: Draft, wanted: str) -> Pro
     if found.unusable:
         raise ConfigError(f"goodbot cannot take {found.name}: {found.unusable}")
     dialogue.say(described(replace(found, options=())))
+    if note := left_behind(home, place.config.model.path, found):
+        dialogue.hint(note)
     return found
 
 

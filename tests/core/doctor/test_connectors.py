@@ -12,6 +12,7 @@ from aiohttp import web
 from goodbot import Capability, ConnectorSpec, hookimpl
 from goodbot.doctor import connectors, network
 from goodbot.errors import FatalConnectorError, RetriableError
+from goodbot.lock import HomeLock, prepare_home
 from goodbot.secrets import SecretStore
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
 from goodbot.store import people
@@ -109,7 +110,7 @@ async def test_it_says_where_the_token_is_kept(
 ) -> None:
     monkeypatch.setattr("goodbot.secrets.keyring_usable", lambda: False)
     SecretStore(tmp_path).set(TOKEN, TOLD[TOKEN])
-    assert f"{TOKEN} from the file" in (await look(tmp_path))[0].text
+    assert f"{TOKEN} from secrets.env" in (await look(tmp_path))[0].text
     monkeypatch.setenv(TOKEN, "coo")
     assert f"{TOKEN} from the environment" in (await look(tmp_path))[0].text
 
@@ -190,6 +191,28 @@ async def test_ports(tmp_path: Path) -> None:
     assert (silent.state, "nothing listens" in silent.text) == (CheckState.FAIL, True)
     [off] = await network.ports(examined(tmp_path))
     assert off.state is CheckState.OK
+
+
+async def test_the_port_of_a_goodbot_that_is_starting_is_its_own(tmp_path: Path) -> None:
+    async def healthy(_: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    app = web.Application()
+    app.router.add_get("/healthz", healthy)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    number = site._server.sockets[0].getsockname()[1]
+    prepare_home(tmp_path / "home")
+    lock = HomeLock(tmp_path / "home")
+    lock.acquire()
+    [starting] = await port(tmp_path / "home", number)
+    lock.release()
+    [somebody] = await port(tmp_path / "home", number)
+    await runner.cleanup()
+    assert (starting.state, "is starting" in starting.text) == (CheckState.OK, True)
+    assert somebody.state is CheckState.FAIL
 
 
 async def test_a_port_for_other_machines_is_worth_a_word(tmp_path: Path) -> None:

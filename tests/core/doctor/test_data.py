@@ -140,6 +140,12 @@ async def test_a_refused_run_and_its_reason(tmp_path: Path) -> None:
     assert (check.state, "refused" in check.text) == (CheckState.WARN, True)
 
 
+async def test_a_run_that_is_under_way_is_no_last_run(tmp_path: Path) -> None:
+    running = {"last_run": {"state": "running", "reason": ""}}
+    check = await only(data.learning(examined(tmp_path, daemon=running)))
+    assert (check.state, "is under way" in check.text) == (CheckState.OK, True)
+
+
 async def test_what_the_daemon_says_of_the_last_run(tmp_path: Path) -> None:
     failed = {"last_run": {"state": "failed", "reason": "no memory"}, "waiting_for_consent": 3}
     checks = await data.learning(examined(tmp_path, daemon=failed))

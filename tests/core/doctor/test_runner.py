@@ -12,8 +12,8 @@ import pytest
 from goodbot import hookimpl
 from goodbot.doctor import exit_code, parts, run
 from goodbot.doctor.checks import fail, ok, warn
-from goodbot.doctor.runner import within
 from goodbot.errors import ConfigError, GoodbotError, NewerDataError
+from goodbot.patience import within
 from goodbot.setup import Check, CheckState, Examined, Probe
 
 from tests.core.doctor.examining import examined

@@ -47,6 +47,7 @@ def url(port: int) -> str:
 
 
 VLLM = {"GET /v1/models": models("vllm"), "GET /version": (200, {"version": "0.33.0"})}
+NAMED = (200, {"data": [{"id": "bot", "owned_by": "vllm", "root": "Qwen/Qwen3-4B"}]})
 LOAD = "POST /v1/load_lora_adapter"
 ON = {"model_path": "Qwen/Qwen3-4B", "enable_lora": True}
 SGLANG = {"GET /v1/models": models("sglang")}
@@ -66,6 +67,9 @@ LLAMA = {
         (VLLM, CheckState.WARN, "vLLM 0.33.0 takes no adapters while it runs",
          "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve Qwen/Qwen3-4B --enable-lora "
          "--max-lora-rank 16 --max-loras 2 --port PORT"),
+        ({**VLLM, "GET /v1/models": NAMED}, CheckState.WARN, "takes no adapters while it runs",
+         "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve Qwen/Qwen3-4B --enable-lora "
+         "--max-lora-rank 16 --max-loras 2 --served-model-name bot --port PORT"),
         ({**VLLM, LOAD: (422, {})}, CheckState.OK, "takes adapters while it runs", ""),
         ({**VLLM, LOAD: (400, {})}, CheckState.OK, "takes adapters while it runs", ""),
         ({**VLLM, LOAD: (401, {})}, CheckState.WARN, "asks for a key", ""),

@@ -214,6 +214,21 @@ def test_auto_passes_over_what_needs_an_account(hub: FakeHub, tmp_path: Path, qu
     assert "needs no account" in found.why
 
 
+def test_the_reason_names_every_cause_that_a_larger_one_was_passed_over(
+    hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop = dataclasses.replace(CPU, memory=24 * 10**9, flops=6e10, bandwidth=1.1e10, step=2e-3)
+
+    def place(backend: str, *, memory: int | None = None) -> Place:
+        return laptop
+
+    monkeypatch.setattr(choose, "place", place)
+    _with(hub, *(entry.name for entry in catalogue.entries()))
+    why = choose.propose(tmp_path, ["torch"]).why
+    assert why.startswith("HuggingFaceTB/SmolLM2-135M-Instruct is the largest that serves and")
+    assert ", needs no account and answers within 20 s; SmolLM2-360M-Instruct would take" in why
+
+
 def test_auto_prefers_the_backend_that_computes_faster(
     hub: FakeHub, tmp_path: Path, quick: None
 ) -> None:
@@ -248,6 +263,9 @@ def test_the_config_gets_what_training_needs_here(tmp_path: Path, hub: FakeHub) 
         "tokens_per_forward": 1280, "max_sequence_tokens": 1280,
     }  # fmt: skip
     assert file.save().model.path == got.reference
+    large = dataclasses.replace(found, estimate=dataclasses.replace(cost, tokens=0))
+    choose.settle(file, large, got)  # it does not fit, and somebody wants it all the same
+    assert file.get("training.settings.tokens_per_forward") == estimate.FEWEST
     plain = ConfigFile(tmp_path / "other")
     choose.settle(plain, dataclasses.replace(found, estimate=None), got)
     assert plain.get("training") is None

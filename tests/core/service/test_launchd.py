@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from goodbot import service
+from goodbot.home import ours
 from goodbot.service import ServiceError
 
 from tests.core.service.manager import FakeManager
@@ -66,6 +67,7 @@ def test_install_status_uninstall(launchd: FakeManager) -> None:
     assert verbs == ["bootout", "enable", "bootstrap", "bootstrap", "bootstrap"]
     assert launchd.calls()[-1].endswith(f" {path}")
     assert (home / "logs").is_dir()
+    assert all(ours(entry.name) for entry in home.iterdir()), "or it would be refused, and stay"
     status = service.status(home)
     assert status == done.status
     assert (status.manager, status.installed, status.enabled, status.active, status.pid) == (

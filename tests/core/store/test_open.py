@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sqlite3
 import threading
 from pathlib import Path
@@ -30,6 +31,17 @@ def no_threads_left() -> object:
     for thread in set(threading.enumerate()) - before:
         thread.join(timeout=1)
         assert not thread.is_alive(), thread
+
+
+async def test_nobody_else_can_read_it_from_its_first_moment(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        store = await Store.open(tmp_path / "goodbot.db")
+    finally:
+        os.umask(umask)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    await store.close()
+    assert modes == dict.fromkeys(("goodbot.db", "goodbot.db-wal", "goodbot.db-shm"), 0o600)
 
 
 async def test_the_settings_are_what_they_must_be(tmp_path: Path) -> None:

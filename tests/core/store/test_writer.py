@@ -96,6 +96,15 @@ async def test_one_that_fails_does_not_undo_its_neighbours(store: Store) -> None
     assert seen == ["BEGIN", "COMMIT"]
 
 
+async def test_one_that_fails_alone_leaves_nothing(store: Store) -> None:
+    seen = await commits(store)
+    with pytest.raises(LookupError):
+        await store.write(put("a", fails=True))
+    assert await store.write(put("b")) == "b"
+    assert on_disk(store.path) == {"b"}
+    assert seen == ["BEGIN", "ROLLBACK", "BEGIN", "COMMIT"]
+
+
 async def test_a_commit_that_fails_answers_nobody_well(store: Store) -> None:
     real = store._writing.commit
 

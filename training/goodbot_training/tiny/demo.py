@@ -135,7 +135,8 @@ async def _exam(
 async def _rate(
     chat: Loopback, questions: Sequence[Question], like: str, seed: int, screen: show.Screen
 ) -> None:
-    """Ask, look, react: forty times."""
+    """Ask, look, react: forty times. Private chats teach only with their person's consent."""
+    await chat.command("share", "on")
     rater = SimulatedRater(like, RATER_ERROR, seed)
     chosen = Random(seed + 1).sample(questions, RATINGS)  # noqa: S311
     for number, question in enumerate(chosen):
