@@ -15,21 +15,21 @@ from goodbot.answers import Answers
 from goodbot.clock import Clock, SystemClock
 from goodbot.commands import TABLE, Services
 from goodbot.commands.confirm import Confirmations
+from goodbot.commands.runner import CommandRunner
 from goodbot.config import Config, Grants
 from goodbot.dispatcher import Dispatcher
-from goodbot.erasure import Eraser
 from goodbot.errors import GoodbotError
-from goodbot.groups import RaterGroups
 from goodbot.hosts import Connectors
 from goodbot.jobs import child_environment
-from goodbot.limits import RateLimit
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.model_switch import ModelSwitch, Rehearsal
 from goodbot.models import ResolvedModel, resolve
 from goodbot.news import Courier, OwnerNews
-from goodbot.notices import Notices
+from goodbot.people.erasure import Eraser
+from goodbot.people.groups import RaterGroups
+from goodbot.people.limits import RateLimit
+from goodbot.people.notices import Notices
 from goodbot.plugins import PluginHost, choose_backend, reward_policy
-from goodbot.runner import CommandRunner
 from goodbot.scheduler import Scheduler
 from goodbot.server import Server
 from goodbot.serving.embedded import EmbeddedServer

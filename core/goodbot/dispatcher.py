@@ -14,8 +14,6 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot import pairing, strangers
-from goodbot.authorization import Authorization, Grant, person
 from goodbot.clock import Clock
 from goodbot.errors import StoreError
 from goodbot.events import (
@@ -27,8 +25,10 @@ from goodbot.events import (
     RatingEvent,
     Receipt,
 )
-from goodbot.limits import RateLimit
 from goodbot.news import Notice, Progress
+from goodbot.people import pairing, strangers
+from goodbot.people.authorization import Authorization, Grant, person
+from goodbot.people.limits import RateLimit
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, adapters, channels, inbox, ledger, runs
 from goodbot.store.ledger import LabelChange

@@ -9,7 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from goodbot.authorization import Authorization
 from goodbot.clock import Clock
 from goodbot.config import Config, Grants
 from goodbot.connector import Capability, Connector, ConnectorSpec
@@ -23,6 +22,7 @@ from goodbot.errors import (
     boundary,
 )
 from goodbot.events import CommandEvent, Event, RatingEvent, Receipt
+from goodbot.people.authorization import Authorization
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.store import Store, inbox, turns

@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 from statistics import median
 
-from goodbot.authorization import Authorization
 from goodbot.clock import SystemClock
 from goodbot.config import Grants
 from goodbot.dispatcher import Dispatcher
@@ -26,7 +25,8 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
-from goodbot.limits import RateLimit
+from goodbot.people.authorization import Authorization
+from goodbot.people.limits import RateLimit
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, runs
 from goodbot.store import turns as turn_store

@@ -12,12 +12,12 @@ import signal
 import sys
 from pathlib import Path
 
-from goodbot.authorization import Authorization
 from goodbot.clock import SystemClock
 from goodbot.dispatcher import Dispatcher
 from goodbot.errors import StoreError
 from goodbot.events import Event, RatingEvent, Receipt
-from goodbot.limits import RateLimit
+from goodbot.people.authorization import Authorization
+from goodbot.people.limits import RateLimit
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, runs
 

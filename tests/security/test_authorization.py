@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.authorization import Authorization, Grant
 from goodbot.commands import TABLE, find
 from goodbot.config import Grants
 from goodbot.events import (
@@ -23,6 +22,7 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
+from goodbot.people.authorization import Authorization, Grant
 from goodbot.store import access, channels
 from goodbot.testing import VirtualClock
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import pairing
 from goodbot.config import Grants
 from goodbot.events import ChannelKind, ChannelRef, MessageEvent, Outcome
 from goodbot.loopback import Answer
+from goodbot.people import pairing
 from goodbot.store import access, forgetting
 from goodbot.testing import VirtualClock
 from goodbot.trainer import Trainer

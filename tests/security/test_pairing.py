@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import pairing
-from goodbot.authorization import Grant
 from goodbot.config import Grants
 from goodbot.events import MessageEvent, Outcome, UserRef
+from goodbot.people import pairing
+from goodbot.people.authorization import Grant
 from goodbot.store import access
 from goodbot.testing import VirtualClock
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.authorization import Authorization, Grant
 from goodbot.config import Grants
 from goodbot.config import parse as parse_config
 from goodbot.events import ChannelKind, ChannelRef, Outcome, UserRef
+from goodbot.people.authorization import Authorization, Grant
 from goodbot.store import access, people
 from goodbot.testing import VirtualClock
 

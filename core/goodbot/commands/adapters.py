@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from goodbot.authorization import Grant
 from goodbot.commands.base import Call, Command, Result
 from goodbot.commands.quarantine import since
 from goodbot.errors import AdapterError, UsageError
+from goodbot.people.authorization import Grant
 
 
 async def adapters(call: Call) -> Result:

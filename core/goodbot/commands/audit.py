@@ -11,9 +11,9 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.authorization import person
 from goodbot.commands.base import Call
 from goodbot.events import ChannelKind
+from goodbot.people.authorization import person
 from goodbot.store import access
 
 NOT_ALLOWED = "not on the allowlist"

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from goodbot.authorization import Authorization, Grant
 from goodbot.clock import Clock
 from goodbot.config import Config
 from goodbot.events import CommandEvent, UserRef
+from goodbot.people.authorization import Authorization, Grant
 from goodbot.store import Store
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from goodbot.commands.confirm import Confirmations
     from goodbot.connector import Connector
     from goodbot.dispatcher import Dispatcher
-    from goodbot.erasure import Eraser
     from goodbot.model_switch import ModelSwitch
     from goodbot.news import Courier
-    from goodbot.notices import Notices
+    from goodbot.people.erasure import Eraser
+    from goodbot.people.notices import Notices
     from goodbot.plugins import PluginHost
     from goodbot.scheduler import Scheduler
     from goodbot.server import Server

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 
-from goodbot.authorization import Grant, person
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind, ChannelRef
+from goodbot.people.authorization import Grant, person
 from goodbot.store import channels
 
 _USAGE = "say `channels`, `channels enable CONNECTOR:ID` or `channels disable CONNECTOR:ID`"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from goodbot.authorization import person
 from goodbot.clock import Clock
 from goodbot.commands.base import Call
+from goodbot.people.authorization import person
 
 SECONDS = 60.0
 _OPEN = 1000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import aiosqlite
 
-from goodbot import pairing
-from goodbot.authorization import Grant, person
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind
+from goodbot.people import pairing
+from goodbot.people.authorization import Grant, person
 from goodbot.store import access, adapters, ledger, people
 
 _CHANGED = "a rating that it was trained on counts otherwise since two accounts are one person's"

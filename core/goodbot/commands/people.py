@@ -7,10 +7,10 @@ from datetime import datetime
 
 import aiosqlite
 
-from goodbot import pairing
-from goodbot.authorization import LEVELS, Grant, Granted, person
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import GoodbotError, UsageError
+from goodbot.people import pairing
+from goodbot.people.authorization import LEVELS, Grant, Granted, person
 from goodbot.store import people, turns
 
 _USAGE = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import aiosqlite
 
-from goodbot.authorization import Grant, person
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.events import ChannelKind
+from goodbot.people.authorization import Grant, person
 from goodbot.store import access, forgetting, people
 
 _FORGET = "say `forget me`"

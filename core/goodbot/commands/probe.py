@@ -6,9 +6,9 @@ import contextlib
 import os
 
 from goodbot import __version__
-from goodbot.authorization import Grant
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import ServerError
+from goodbot.people.authorization import Grant
 from goodbot.server import BASE, Generated, GenerateRequest, Server
 
 _PROMPTS = ("Hello! Who are you?", "Say one sentence about the weather.")

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import aiosqlite
 
-from goodbot.authorization import person
 from goodbot.commands.base import Call, Result
 from goodbot.errors import UsageError
+from goodbot.people.authorization import person
 from goodbot.store import adapters, ledger, quarantine
 
 _TAINT = "ratings that it was trained on are in quarantine"

@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 import aiosqlite
 
-from goodbot.authorization import Grant, person
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.people.authorization import Grant, person
 from goodbot.store import people, turns
 
 

@@ -6,10 +6,10 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-from goodbot import pairing
-from goodbot.authorization import Grant
 from goodbot.commands.base import Call, Command, Result
 from goodbot.events import ChannelKind
+from goodbot.people import pairing
+from goodbot.people.authorization import Grant
 from goodbot.store import access, runs, turns
 
 _SHOWN = 60

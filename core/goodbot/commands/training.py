@@ -8,9 +8,9 @@ from functools import partial
 
 import aiosqlite
 
-from goodbot.authorization import Grant, person
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import TrainingError, UsageError
+from goodbot.people.authorization import Grant, person
 from goodbot.store import access
 from goodbot.trainer import Verdict
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from goodbot.authorization import Grant
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError
 from goodbot.events import Message
 from goodbot.news.owners import counted
+from goodbot.people.authorization import Grant
 from goodbot.server import BASE, Generated, GenerateRequest
 from goodbot.store import access, adapters, news
 

@@ -2,7 +2,7 @@
 
 Everything happens in one transaction: the runs and adapters that learnt from them are marked
 first, while the rows that prove it are there, then the rows go. Erasing the marked adapters'
-files, and the free space of the database, comes after (`goodbot.erasure`).
+files, and the free space of the database, comes after (`goodbot.people.erasure`).
 """
 
 from __future__ import annotations

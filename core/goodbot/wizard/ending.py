@@ -15,7 +15,7 @@ from goodbot.doctor.checks import short
 from goodbot.errors import GoodbotError
 from goodbot.home import DATABASE
 from goodbot.lock import HomeLock
-from goodbot.pairing import open_code
+from goodbot.people.pairing import open_code
 from goodbot.store import Store
 from goodbot.wizard.dialogue import Dialogue
 from goodbot.wizard.draft import TERMINAL, Draft, Place

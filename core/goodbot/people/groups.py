@@ -11,9 +11,9 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from goodbot.authorization import Authorization
 from goodbot.clock import Clock
 from goodbot.connector import Connector
+from goodbot.people.authorization import Authorization
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import secrets
 
 import aiosqlite
 
-from goodbot.authorization import person
 from goodbot.events import UserRef
+from goodbot.people.authorization import person
 from goodbot.store import Store, access, codes, people
 
 logger = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 Grants come from the config, from the store (by pairing or a command) and from the platforms' own
 groups. All of it lies in memory: `refresh` reads the store's again after each change, and
-`goodbot.groups` asks the platforms.
+`goodbot.people.groups` asks the platforms.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from goodbot.authorization import Authorization
 from goodbot.clock import Clock
 from goodbot.connector import Connector
 from goodbot.errors import StoreError
 from goodbot.events import ChannelKind, ChannelRef, Reply
+from goodbot.people.authorization import Authorization
 from goodbot.store import Store, channels
 
 logger = logging.getLogger(__name__)

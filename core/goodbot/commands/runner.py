@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from goodbot import strangers
-from goodbot.authorization import Grant, person
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Command, Result, Services, find
 from goodbot.errors import GoodbotError, UsageError, boundary
 from goodbot.events import ChannelKind, CommandEvent, Event, Outcome, Receipt
+from goodbot.people import strangers
+from goodbot.people.authorization import Grant, person
 from goodbot.store import channels, forgetting, inbox
 
 logger = logging.getLogger(__name__)

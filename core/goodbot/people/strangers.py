@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import aiosqlite
 
-from goodbot.authorization import person
 from goodbot.events import UserRef
+from goodbot.people.authorization import person
 from goodbot.store import access
 
 

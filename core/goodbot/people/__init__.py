@@ -1,0 +1,1 @@
+"""Who may talk, rate and administer, how they come to it, and how they are forgotten."""
