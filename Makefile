@@ -6,13 +6,16 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench clean install install-test install-all
+.PHONY: help demo test check format bench bench-learning bench-learning-quick clean
+.PHONY: install install-test install-all
 
 help:
 	@echo "make demo     watch the tiny model learn from 40 ratings, in a minute"
 	@echo "make test     run the tests"
 	@echo "make check    run the linters and the type checker"
 	@echo "make bench    run the benchmarks and print their tables"
+	@echo "make bench-learning        compare the objectives on streams of ratings (hours; goes on where it stopped)"
+	@echo "make bench-learning-quick  the same in miniature (minutes)"
 	@echo "make clean    remove what the others made"
 
 $(VENV)/ready:
@@ -57,6 +60,12 @@ format: $(VENV)/installed-test
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+bench-learning: $(VENV)/installed-all
+	$(BIN)/python -m tests.learning.study --write $(ARGS)
+
+bench-learning-quick: $(VENV)/installed-all
+	$(BIN)/python -m tests.learning.study --quick $(ARGS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist tests/node/node_modules
