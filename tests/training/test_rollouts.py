@@ -92,3 +92,15 @@ def test_groups_hold_everything_once_and_fit(lengths: list[int], budget: int) ->
     assert sorted(index for group in groups for index in group) == list(range(len(lengths)))
     for group in groups:
         assert len(group) == 1 or len(group) * max(lengths[i] for i in group) <= budget
+
+
+def test_like_lengths_go_together_so_that_little_is_padding() -> None:
+    random = np.random.default_rng(0)
+    lengths = [int(n) for n in random.lognormal(5.3, 0.45, 32)]
+    groups = split_by_budget(lengths, 8192)
+    padded = sum(len(group) * max(lengths[i] for i in group) for group in groups)
+    assert padded < 1.05 * sum(lengths)
+    assert len(groups) < 32, "and no pass for each"
+    assert len(split_by_budget(lengths, 8192, overhead=8192)) == 2, (
+        "where passes cost, few are made"
+    )

@@ -20,6 +20,12 @@ from goodbot_training.types import Item, Job, data_error
 if TYPE_CHECKING:
     from goodbot.backend import Floats
 
+    from goodbot_training.checkpoints import Scores
+
+
+OVERHEAD = 16
+"""What one more forward pass costs, in tokens. Measured on a CPU; a GPU has room for far more."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rollout:
@@ -39,11 +45,20 @@ class Rollout:
     off_policy: bool
 
 
-def build_rollouts(job: Job, backend: TrainingBackend) -> tuple[list[Rollout], int]:
+def turn_lengths(job: Job, backend: TrainingBackend) -> list[int]:
+    """Tokens of each turn that is not too long, prompt and response."""
+    turns = [_turn(item, backend) for item in job.items]
+    lengths = [len(turn.prompt) + len(turn.response) for turn in turns]
+    return [length for length in lengths if length <= job.settings.max_sequence_tokens]
+
+
+def build_rollouts(
+    job: Job, backend: TrainingBackend, known: Scores | None = None
+) -> tuple[list[Rollout], int]:
     """The job's rollouts in their order, and how many turns were too long and are left out.
 
-    Each log-prob is computed once a round. Afterwards the backend holds the job's parent adapter,
-    as it did before. Raises TrainingError(kind="data").
+    Each log-prob is computed once a round, or is `known` from before an interruption. Afterwards
+    the backend holds the job's parent adapter, as it did before. Raises TrainingError(kind="data").
     """
     turns = [_turn(item, backend) for item in job.items]
     limit = job.settings.max_sequence_tokens
@@ -58,8 +73,12 @@ def build_rollouts(job: Job, backend: TrainingBackend) -> tuple[list[Rollout], i
     sequences = [turn for _, turn in kept]
     temperatures = [item.temperature or 1.0 for item in items]
     budget = job.settings.tokens_per_forward
-    reference = score(backend, sequences, temperatures, adapter=False, budget=budget)
-    sampling = _sampling(job, backend, items, sequences, temperatures, reference)
+    if known is not None:
+        reference = [np.asarray(known.reference[item.id], np.float32) for item in items]
+        sampling = [np.asarray(known.sampling[item.id], np.float32) for item in items]
+    else:
+        reference = score(backend, sequences, temperatures, adapter=False, budget=budget)
+        sampling = _sampling(job, backend, items, sequences, temperatures, reference)
     rollouts = [
         Rollout(
             id=item.id,
@@ -104,20 +123,31 @@ def score(
     return [row for row in result if row is not None]
 
 
-def split_by_budget(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Indices, longest first, in groups whose padded size (rows · longest) is at most `budget`.
+def split_by_budget(
+    lengths: Sequence[int], budget: int, overhead: int = OVERHEAD
+) -> list[list[int]]:
+    """Indices, longest first, in the groups that cost least.
 
-    A sequence that is longer than the budget gets a group of its own.
+    A group costs its padded size (rows · longest), which is at most `budget`, and `overhead`, in
+    tokens. A sequence that is longer than the budget gets a group of its own.
     """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    cost = [0] + [0] * len(order)  # of the first so many
+    start = list(cost)  # where their last group begins
+    for end in range(1, len(order) + 1):
+        choices: list[tuple[int, int]] = []
+        for begin in range(end - 1, -1, -1):
+            size = (end - begin) * lengths[order[begin]]
+            if size > budget and choices:
+                break
+            choices.append((cost[begin] + size + overhead, begin))
+        cost[end], start[end] = min(choices)
     groups: list[list[int]] = []
-    width = 0
-    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if groups and (len(groups[-1]) + 1) * width <= budget:
-            groups[-1].append(index)
-        else:
-            groups.append([index])
-            width = lengths[index]
-    return groups
+    end = len(order)
+    while end:
+        groups.append(order[start[end] : end])
+        end = start[end]
+    return groups[::-1]
 
 
 def _turn(item: Item, backend: TrainingBackend) -> TokenizedTurn:

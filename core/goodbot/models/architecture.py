@@ -8,12 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from goodbot.errors import ConfigError
+from goodbot.models.projections import Experts, Projection, Sizes
+
+__all__ = ["Architecture", "Experts", "doubt", "experts", "read", "unusable"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Architecture:
-    """A decoder of transformer layers with a gated feed-forward part; sizes in numbers, not bytes."""
+    """A decoder of transformer layers; sizes in numbers, not bytes."""
 
     model_type: str
     hidden: int
@@ -22,17 +24,22 @@ class Architecture:
     kv_heads: int
     head_dim: int
     intermediate: int
+    """Of the widest feed-forward part, as one token sees it: of the experts, those that it meets."""
     vocabulary: int
     tied: bool
     """Whether the output head is the embedding."""
     context: int
     """Tokens."""
+    kv: int
+    """Numbers in the KV cache for one token."""
+    experts: Experts
+    projections: tuple[Projection, ...]
+    """The matrices of all layers."""
 
     @property
     def body(self) -> int:
         """Weights of the layers, without embedding and head (norms left out)."""
-        attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)
-        return self.layers * (attention + 3 * self.hidden * self.intermediate)
+        return sum(p.outputs * p.inputs * p.count for p in self.projections)
 
     @property
     def head(self) -> int:
@@ -44,48 +51,60 @@ class Architecture:
         """All weights."""
         return self.body + self.head * (1 if self.tied else 2)
 
-    def lora(self, rank: int) -> int:
-        """Weights of an adapter on all linear projections of every layer."""
-        queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
-        sides = (
-            (self.hidden + queries) * 2
-            + (self.hidden + keys) * 2
-            + (self.hidden + self.intermediate) * 3
-        )
-        return self.layers * rank * sides
+    @property
+    def active_body(self) -> int:
+        """Weights of the layers that one token is multiplied with."""
+        return sum(p.outputs * p.inputs * p.active for p in self.projections)
 
     @property
-    def kv(self) -> int:
-        """Numbers in the KV cache for one token."""
-        return 2 * self.layers * self.kv_heads * self.head_dim
+    def active(self) -> int:
+        """Weights that one token is multiplied with: of the experts, those that it meets."""
+        return self.active_body + self.head
+
+    def lora(self, rank: int) -> int:
+        """Weights of an adapter on all projections of every layer; experts share the rank."""
+        own = self.experts.rank(rank)
+        return sum(
+            (p.outputs + p.inputs) * p.count * (own if p.count > 1 else rank)
+            for p in self.projections
+            if p.adapted
+        )
 
 
 def read(config: Mapping[str, Any]) -> Architecture:
     """The architecture in a `config.json`. Raises ConfigError where a number is missing."""
-    inner = config.get("text_config")
-    text = cast("Mapping[str, Any]", inner) if isinstance(inner, dict) else config
-
-    def number(name: str, default: int = 0) -> int:
-        value = text.get(name)
-        value = default if value is None else value
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 1 << 40:
-            raise ConfigError(f"the model's config.json has no usable {name}")
-        return value
-
-    hidden, heads = number("hidden_size"), number("num_attention_heads")
+    text = _text(config)
+    sizes = Sizes(text)
+    hidden, layers = sizes.hidden, sizes.layers
+    kv_heads, head_dim, value_dim = sizes.attention
+    attending = [layer for layer in range(layers) if not sizes.recurrent(layer)]
     tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings"))
     return Architecture(
-        model_type=str(text.get("model_type") or config.get("model_type") or ""),
+        model_type=sizes.kind or str(config.get("model_type") or ""),
         hidden=hidden,
-        layers=number("num_hidden_layers"),
-        heads=heads,
-        kv_heads=number("num_key_value_heads", heads),
-        head_dim=number("head_dim", hidden // heads or 1),
-        intermediate=number("intermediate_size", 4 * hidden),
-        vocabulary=number("vocab_size", 262144),
-        tied=bool(tied) if tied is not None else "gemma" in str(text.get("model_type")),
-        context=number("max_position_embeddings", 4096),
+        layers=layers,
+        heads=sizes.heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        intermediate=max(sizes.width(layer) for layer in range(layers)),
+        vocabulary=sizes.need("vocab_size", default=262144),
+        tied=bool(tied) if tied is not None else sizes.kind.startswith(_TIED),
+        context=sizes.need("max_position_embeddings", "n_positions", default=4096),
+        kv=len(attending) * kv_heads * (head_dim + value_dim),
+        experts=sizes.experts,
+        projections=tuple(p for layer in range(layers) for p in sizes.projections(layer)),
     )
+
+
+def experts(config: Mapping[str, Any]) -> Experts:
+    """How many experts a layer has, and how many a token goes through. Raises ConfigError."""
+    return Sizes(_text(config)).experts
+
+
+def _text(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part that is about text, in the config of a model that takes pictures or sound too."""
+    inner = config.get("text_config")
+    return cast("Mapping[str, Any]", inner) if isinstance(inner, dict) else config
 
 
 def unusable(config: Mapping[str, Any], backend: str) -> str:
@@ -105,15 +124,13 @@ def unusable(config: Mapping[str, Any], backend: str) -> str:
 
 def doubt(config: Mapping[str, Any]) -> str:
     """Why training a model of this config may go wrong, as a clause; empty for a plain one."""
-    inner = config.get("text_config")
-    text = cast("Mapping[str, Any]", inner) if isinstance(inner, dict) else config
-    if inner is not None or "vision_config" in config:
+    if config.get("text_config") is not None or "vision_config" in config:
         return "it takes pictures or sound too, and goodbot was tried on plain chat models only"
-    if any(name in text for name in ("num_experts", "num_local_experts", "n_routed_experts")):
-        return "it is a mixture of experts, and its experts are not adapted"
     return ""
 
 
+_TIED = ("gemma", "gpt2")
+"""Families whose configs leave out that the head is the embedding."""
 _SAME_IN_MLX = {"mistral": "llama"}
 
 

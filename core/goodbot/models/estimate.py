@@ -75,33 +75,45 @@ def estimate(model: Architecture, place: Place, stored: int) -> Estimate:
     )
 
 
-def _training_bytes(model: Architecture, place: Place) -> int:
-    """Activations and logits that one token leaves behind until the backward pass.
+def activations(model: Architecture, width: int) -> int:
+    """Bytes that one token leaves behind in all layers until the backward pass.
 
-    Per layer what the norms, the projections, the attention and the gate keep, fitted to what the
-    torch backend was measured to take; the logits three times: as they are, scaled, and their
-    gradient.
+    What the norms, the projections, the attention and the gate keep, fitted to what the torch
+    backend was measured to take; `width` is that of a number: 4 in fp32, about 3 with a half-precision
+    base, as LoRA's own part is in fp32 even then.
     """
     queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
     kept = 10 * model.hidden + 10 * queries + 4 * keys + 5 * model.intermediate
-    # LoRA's own part is in fp32 even where the base is not.
-    return model.layers * kept * (4 if place.device == "cpu" else 3) + 12 * model.vocabulary
+    return model.layers * kept * width
+
+
+def logits(model: Architecture) -> int:
+    """Bytes of the logits of one token: as they are, scaled, and their gradient."""
+    return 12 * model.vocabulary
+
+
+def _training_bytes(model: Architecture, place: Place) -> int:
+    """What one token leaves behind until the backward pass, its logits included."""
+    return activations(model, 4 if place.device == "cpu" else 3) + logits(model)
 
 
 def _answer(model: Architecture, place: Place, weights: int) -> float:
-    reading = 2 * model.parameters * PROMPT / place.flops
+    reading = 2 * model.active * PROMPT / place.flops
     return reading + ANSWER * _token(model, place, weights)
 
 
 def _token(model: Architecture, place: Place, weights: int) -> float:
-    return model.layers * place.step + weights / place.bandwidth
+    read = weights * min(
+        1.0, model.active / model.parameters
+    )  # of the experts, those that it meets
+    return model.layers * place.step + read / place.bandwidth
 
 
 def _round(model: Architecture, place: Place, weights: int) -> float:
     turn = PROMPT + ANSWER
-    scoring = 2 * _RATINGS * 2 * model.parameters * turn
-    training = _STEPS * _BATCH * (4 * model.body * turn + 4 * model.head * ANSWER)
-    judging = 2 * _ANCHORS * 2 * model.parameters * (PROMPT + 2 * _ANCHOR_TOKENS)
+    scoring = 2 * _RATINGS * 2 * model.active * turn
+    training = _STEPS * _BATCH * (4 * model.active_body * turn + 4 * model.head * ANSWER)
+    judging = 2 * _ANCHORS * 2 * model.active * (PROMPT + 2 * _ANCHOR_TOKENS)
     # Anchors are sampled a few at a time, from the base and from the candidate.
     sampling = 2 * _ANCHORS / 4 * _ANCHOR_TOKENS * _token(model, place, weights)
     loading = weights / 5e8

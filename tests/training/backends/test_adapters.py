@@ -64,7 +64,7 @@ def change_config(directory: Path, **changes: Any) -> None:
     ("changes", "word"),
     [
         ({"use_dora": True}, "use_dora"),
-        ({"rank_pattern": {"x": 2}}, "rank_pattern"),
+        ({"rank_pattern": {"up_proj": 3}}, "another rank"),
         ({"peft_type": "IA3"}, "not a LoRA"),
         ({"r": "two"}, "rank"),
         ({"r": 3}, "another rank"),
@@ -129,3 +129,63 @@ def test_fitting_to_a_model(tmp_path: Path) -> None:
     for shapes in ({}, SHAPES | {"model.layers.0.mlp.up_proj": (7, 4)}):
         with pytest.raises(AdapterError, match="not for this model"):
             fit(adapter(), shapes, tmp_path)
+
+
+EXPERTS = {
+    "model.layers.0.self_attn.q_proj": (4, 6),
+    "model.layers.0.mlp.shared_expert.up_proj": (3, 6),
+    "model.layers.0.mlp.experts.gate_up_proj": (5, 8, 6),
+    "model.layers.0.mlp.experts.down_proj": (5, 6, 4),
+}
+
+
+def sparse() -> AdapterWeights:
+    started = fresh(EXPERTS, rank=4, alpha=8.0, seed=1, expert_rank=2)
+    random = np.random.default_rng(0)
+    pairs = {
+        path: (a, random.standard_normal(b.shape).astype(np.float32))
+        for path, (a, b) in started.pairs.items()
+    }
+    return AdapterWeights(rank=4, alpha=8.0, scale=2.0, pairs=pairs)
+
+
+def test_experts_keep_their_shape_their_rank_and_their_bytes(tmp_path: Path) -> None:
+    write_adapter(tmp_path / "one", sparse())
+    again = read_adapter(tmp_path / "one")
+    for path, (a, b) in sparse().pairs.items():
+        np.testing.assert_array_equal(again.pairs[path][0], a)
+        np.testing.assert_array_equal(again.pairs[path][1], b)
+    assert again.pairs["model.layers.0.mlp.experts.down_proj"][0].shape == (5, 2, 4)
+    write_adapter(tmp_path / "two", again)
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    config = json.loads((tmp_path / "one/adapter_config.json").read_text())
+    assert config["target_modules"] == ["q_proj"]
+    assert config["target_parameters"] == [
+        "experts.gate_up_proj", "experts.down_proj", "shared_expert.up_proj.weight",
+    ]  # fmt: skip
+    assert set(config["rank_pattern"].values()) == {2}
+    assert set(config["alpha_pattern"].values()) == {4.0}
+
+
+def test_a_scale_of_its_own_is_folded_into_b(tmp_path: Path) -> None:
+    weights = adapter()
+    path = "model.layers.0.mlp.up_proj"
+    weights.pairs[path][1][:] = 1
+    write_adapter(tmp_path, weights)
+    change_config(tmp_path, alpha_pattern={r".*\.up_proj": 12.0})
+    assert (read_adapter(tmp_path).pairs[path][1] == 1).all(), "an expression is not run"
+    change_config(tmp_path, alpha_pattern={r"mlp\.up_proj": 12.0})
+    again = read_adapter(tmp_path)
+    assert again.scale == 2.0
+    assert (again.pairs[path][1] == 3).all()
+
+
+def test_another_framework_may_name_the_block_otherwise(tmp_path: Path) -> None:
+    theirs = {path.replace("mlp.experts", "moe.switch"): shape for path, shape in EXPERTS.items()}
+    found = fit(sparse(), theirs, tmp_path)
+    for path, own in zip(EXPERTS, theirs, strict=True):
+        np.testing.assert_array_equal(found.pairs[own][1], sparse().pairs[path][1])
+    twice = theirs | {"model.layers.0.other.down_proj": (5, 6, 4)}
+    with pytest.raises(AdapterError, match="not for this model"):
+        fit(sparse(), twice, tmp_path)

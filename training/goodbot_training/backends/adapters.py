@@ -2,7 +2,8 @@
 
 `adapter_model.safetensors` holds, per linear projection, `base_model.model.<path>.lora_A.weight`
 `(r, in)` and `.lora_B.weight` `(out, r)`; `adapter_config.json` holds r and alpha. The effect is
-`y += alpha / r · B A x`. The same weights give the same bytes, and no file names this machine.
+`y += alpha / r · B A x`. The experts of a layer are stored together: see `layout`. The same weights
+give the same bytes, and no file names this machine.
 """
 
 # pyright: standard
@@ -23,6 +24,8 @@ import safetensors
 from goodbot.errors import AdapterError
 from safetensors.numpy import save
 
+from goodbot_training.backends import layout
+
 if TYPE_CHECKING:
     from goodbot.backend import Floats
 
@@ -30,7 +33,9 @@ WEIGHTS_FILE = "adapter_model.safetensors"
 CONFIG_FILE = "adapter_config.json"
 PREFIX = "base_model.model."
 _DTYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16, "F64": np.float64}
-_UNSUPPORTED = ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save", "layer_replication")
+_UNSUPPORTED = ("use_dora", "modules_to_save", "layer_replication")
+Shape = tuple[int, ...]
+"""Of an adapted projection `(out, in)`, of a stack of experts `(experts, out, in)`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +43,13 @@ class AdapterWeights:
     """One LoRA adapter in host memory, fp32."""
 
     rank: int
+    """Of the projections; experts may have one of their own."""
     alpha: float
     scale: float
-    """What multiplies B·A: alpha / r, or alpha / √r with rsLoRA."""
+    """What multiplies B·A everywhere: alpha / r, or alpha / √r with rsLoRA."""
     pairs: Mapping[str, tuple[Floats, Floats]]
-    """Module path → A `(r, in)`, B `(out, r)`."""
+    """Module path → A `(r, in)`, B `(out, r)`; of experts, in the model's order, parameter path → A
+    `(experts, r, in)`, B `(experts, out, r)`."""
 
     def finite(self) -> bool:
         """Whether every number is."""
@@ -50,27 +57,31 @@ class AdapterWeights:
 
 
 def fresh(
-    shapes: Mapping[str, tuple[int, int]], *, rank: int, alpha: float, seed: int
+    shapes: Mapping[str, Shape], *, rank: int, alpha: float, seed: int, expert_rank: int = 1
 ) -> AdapterWeights:
-    """A new adapter without effect: A uniform in ±1/√in, B zero. `shapes`: path → (out, in).
+    """A new adapter without effect: A uniform in ±1/√in, B zero.
 
     Drawn by NumPy per path, so that all backends start from the same numbers.
     """
     pairs: dict[str, tuple[Floats, Floats]] = {}
-    for path, (rows, columns) in sorted(shapes.items()):
+    for path, (*experts, rows, columns) in shapes.items():
         random = np.random.default_rng([seed, crc32(path.encode())])
         bound = columns**-0.5
-        a = random.uniform(-bound, bound, (rank, columns)).astype(np.float32)
-        pairs[path] = (a, np.zeros((rows, rank), np.float32))
+        own = expert_rank if experts else rank
+        a = random.uniform(-bound, bound, (*experts, own, columns)).astype(np.float32)
+        pairs[path] = (a, np.zeros((*experts, rows, own), np.float32))
     return AdapterWeights(rank=rank, alpha=alpha, scale=alpha / rank, pairs=pairs)
 
 
 def write_adapter(directory: Path, weights: AdapterWeights, *, base_model: str = "") -> None:
     """Write both files and sync them. `base_model` is a public name, never a path."""
+    stored = layout.stored_names(path for path, (a, _) in weights.pairs.items() if a.ndim == 3)
     tensors: dict[str, Any] = {}
-    for path, (a, b) in sorted(weights.pairs.items()):
-        tensors[f"{PREFIX}{path}.lora_A.weight"] = np.ascontiguousarray(a, np.float32)
-        tensors[f"{PREFIX}{path}.lora_B.weight"] = np.ascontiguousarray(b, np.float32)
+    for path, pair in sorted(weights.pairs.items()):
+        name = PREFIX + stored.get(path, path)
+        a, b = layout.flatten(*pair)
+        tensors[f"{name}.lora_A.weight"] = np.ascontiguousarray(a, np.float32)
+        tensors[f"{name}.lora_B.weight"] = np.ascontiguousarray(b, np.float32)
     config = {
         "base_model_name_or_path": "" if os.path.isabs(base_model) else base_model,
         "bias": "none",
@@ -80,9 +91,9 @@ def write_adapter(directory: Path, weights: AdapterWeights, *, base_model: str =
         "lora_dropout": 0.0,
         "peft_type": "LORA",
         "r": weights.rank,
-        "target_modules": sorted({path.rsplit(".", 1)[-1] for path in weights.pairs}),
         "task_type": "CAUSAL_LM",
         "use_rslora": False,
+        **layout.targets(weights.pairs, weights.rank, weights.scale),
     }
     directory.mkdir(parents=True, exist_ok=True)
     _write(directory / WEIGHTS_FILE, save(tensors, metadata={"format": "pt"}))
@@ -103,43 +114,86 @@ def read_adapter(directory: Path) -> AdapterWeights:
     for name, tensor in stored:
         path, kind = _split(name, directory)
         halves.setdefault(path, {})[kind] = _array(tensor, name, directory)
+    root = bool(config.get("use_rslora"))
+    scale = alpha / (rank**0.5 if root else rank)
+    known = layout.Targets(config)
     pairs: dict[str, tuple[Floats, Floats]] = {}
-    for path, pair in sorted(halves.items()):
+    # Deeper names first: the order of a module's parameters, innermost first.
+    for stored_as, pair in sorted(halves.items(), key=lambda item: (-len(item[0]), item[0])):
+        parameter = known.parameter(stored_as)
+        path = parameter or stored_as
         a, b = pair.get("lora_A"), pair.get("lora_B")
         if a is None or b is None or a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1]:
             raise AdapterError(f"The adapter in {directory} is malformed at {path}.")
-        if a.shape[0] != rank:
+        own = known.rank(path, rank)
+        folded = layout.unflatten(a, b, own) if parameter else (a, b)
+        if folded is None or folded[0].shape[-2] != own:
             raise AdapterError(
                 f"The adapter in {directory} has another rank than it says at {path}."
             )
-        pairs[path] = (a, b)
+        a, b = folded
+        factor = known.alpha(path, alpha) / (own**0.5 if root else own) / scale
+        pairs[path] = (a, b if abs(factor - 1) < 1e-6 else b * np.float32(factor))
     if not pairs:
         raise AdapterError(f"The adapter in {directory} is empty.")
-    scale = alpha / (rank**0.5 if config.get("use_rslora") else rank)
     weights = AdapterWeights(rank=rank, alpha=alpha, scale=scale, pairs=pairs)
     if not weights.finite():
         raise AdapterError(f"The adapter in {directory} holds numbers that are not finite.")
     return weights
 
 
-def fit(
-    weights: AdapterWeights, shapes: Mapping[str, tuple[int, int]], directory: Path
-) -> AdapterWeights:
+def fit(weights: AdapterWeights, shapes: Mapping[str, Shape], directory: Path) -> AdapterWeights:
     """The adapter on all of a model's projections: zero where it names none.
 
-    Raises AdapterError when it names a projection that the model lacks, or of another shape.
+    Another framework may call a projection by a slightly other path; then its layer, its name and its
+    shape must leave no doubt. Raises AdapterError when the adapter names a projection that the model
+    lacks, or of another shape.
     """
+    found: dict[str, tuple[Floats, Floats]] = {}
+    places: dict[tuple[str, str], list[str]] = {}
+    for path in shapes:
+        places.setdefault(_place(path), []).append(path)
     for path, (a, b) in weights.pairs.items():
-        if shapes.get(path) != (b.shape[0], a.shape[1]):
-            raise AdapterError(f"The adapter in {directory} is not for this model: see {path}.")
-    pairs = dict(weights.pairs)
-    for path, (rows, columns) in shapes.items():
-        if path not in pairs:
-            pairs[path] = (
-                np.zeros((weights.rank, columns), np.float32),
-                np.zeros((rows, weights.rank), np.float32),
+        here = (*a.shape[:-2], b.shape[-2], a.shape[-1])
+        same = [path] if path in shapes else places.get(_place(path), [])
+        same = [own for own in same if shapes[own] == here and own not in found]
+        same = [own for own in same if _inner(own) == _inner(path)] or same
+        if len(same) != 1:
+            raise AdapterError(
+                f"The adapter in {directory} is not for this model: see {path}. If the model is a "
+                "mixture of experts, use the training backend that the adapter was made with."
+                if a.ndim == 3
+                else f"The adapter in {directory} is not for this model: see {path}."
             )
+        found[same[0]] = (a, b)
+    experts = {a.shape[-2] for a, _ in found.values() if a.ndim == 3} or {weights.rank}
+    pairs: dict[str, tuple[Floats, Floats]] = {}
+    for path, (*stack, rows, columns) in shapes.items():
+        rank = min(experts) if stack else weights.rank
+        zero = (
+            np.zeros((*stack, rank, columns), np.float32),
+            np.zeros((*stack, rows, rank), np.float32),
+        )
+        pairs[path] = found.get(path, zero)
     return AdapterWeights(rank=weights.rank, alpha=weights.alpha, scale=weights.scale, pairs=pairs)
+
+
+def _inner(path: str) -> str:
+    """What follows the number of the layer."""
+    parts = path.split(".")
+    return ".".join(parts[_number(parts) + 1 :])
+
+
+def _place(path: str) -> tuple[str, str]:
+    """The number of the layer and the last name."""
+    parts = path.split(".")
+    at = _number(parts)
+    return (parts[at] if at >= 0 else "", parts[-1])
+
+
+def _number(parts: list[str]) -> int:
+    """Where the number of the layer stands; -1 for nowhere."""
+    return next((at for at, part in enumerate(parts) if part.isdecimal()), -1)
 
 
 def _shape(config: Any, directory: Path) -> tuple[int, float]:

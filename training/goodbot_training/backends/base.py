@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,34 +18,38 @@ from goodbot.backend import (
     TokenizedTurn,
     TrainingBatch,
 )
-from goodbot.errors import AdapterError
+from goodbot.errors import AdapterError, TrainingError
 from goodbot.events import Message
+from goodbot.models.directory import identity
 
 from goodbot_training.backends.adapters import (
     AdapterWeights,
+    Shape,
     fit,
     fresh,
     read_adapter,
     write_adapter,
 )
-from goodbot_training.backends.chat import Chat, base_model_name, check_model_directory
+from goodbot_training.backends.chat import Chat, check_model_directory
 from goodbot_training.backends.decoding import Decoder, generate
 from goodbot_training.backends.packing import pack
 
 if TYPE_CHECKING:
     from goodbot.backend import Floats
+    from goodbot.models.architecture import Experts
 
     from goodbot_training.backends.packing import Packed
 
 
 class Model(Decoder, Protocol):
-    """A loaded base model with LoRA on all linear projections: what a framework must bring."""
+    """A loaded base model with LoRA on all its projections: what a framework must bring."""
 
     vocabulary: int
+    experts: Experts
 
     @property
-    def shapes(self) -> Mapping[str, tuple[int, int]]:
-        """Module path → (out, in) of every adapted projection."""
+    def shapes(self) -> Mapping[str, Shape]:
+        """Path → (out, in) of every adapted projection, (experts, out, in) of stacks of experts."""
         ...
 
     @property
@@ -127,26 +132,55 @@ class ModelBackend(ABC):
 
     @property
     def parameters(self) -> int:
-        """Weights in the projections that the adapter acts on."""
-        return sum(outputs * inputs for outputs, inputs in self._model.shapes.values())
+        """Weights in the projections that the adapter acts on, as one token meets them."""
+        experts = self._model.experts
+        return sum(
+            math.prod(shape) if len(shape) == 2 else math.prod(shape[1:]) * experts.active
+            for shape in self._model.shapes.values()
+        )
 
     @abstractmethod
-    def _load_model(self, directory: Path, config: dict[str, Any], rank: int) -> Model: ...
+    def _load_model(
+        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
+    ) -> Model: ...
 
     @abstractmethod
     def train(
-        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction
+        self,
+        batches: Iterator[TrainingBatch],
+        settings: OptimizerSettings,
+        loss: LossFunction,
+        *,
+        checkpoint: Path | None = None,
     ) -> Iterator[StepStats]:
         """One optimizer step a batch; see `TrainingBackend.train`."""
 
+    @abstractmethod
+    def save_checkpoint(self, directory: Path) -> None:
+        """Write what `train` needs to go on; see `TrainingBackend.save_checkpoint`."""
+
+    @abstractmethod
+    def examine(
+        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
+    ) -> StepStats:
+        """A step that is not taken; see `TrainingBackend.examine`."""
+
     def load(
-        self, model: Path, *, lora: LoraSettings, adapter: Path | None = None, seed: int = 0
+        self,
+        model: Path,
+        *,
+        lora: LoraSettings,
+        adapter: Path | None = None,
+        seed: int = 0,
+        bits: int | None = None,
     ) -> None:
         """Load a local model directory. A parent adapter keeps its own rank and alpha."""
+        if bits not in (None, 4):
+            raise TrainingError("A base can be loaded as it is or in 4 bits.", kind="data")
         config = check_model_directory(model)
         self._chat = Chat(model, config)
-        self._lora, self._seed, self._base_name = lora, seed, base_model_name(config)
-        self._model = self._load_model(model, config, lora.rank)
+        self._lora, self._seed, self._base_name = lora, seed, identity(model)
+        self._model = self._load_model(model, config, lora.rank, bits)
         self.load_adapter(adapter)
 
     def tokenize(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
@@ -168,7 +202,10 @@ class ModelBackend(ABC):
         """Replace the adapter; None starts a fresh one. Raises AdapterError."""
         shapes = self._model.shapes
         if directory is None:
-            weights = fresh(shapes, rank=self._lora.rank, alpha=self._lora.alpha, seed=self._seed)
+            weights = fresh(
+                shapes, rank=self._lora.rank, alpha=self._lora.alpha, seed=self._seed,
+                expert_rank=self._model.experts.rank(self._lora.rank),
+            )  # fmt: skip
         else:
             weights = fit(read_adapter(directory), shapes, directory)
         self._model.assign(self._model.prepare(weights))

@@ -45,12 +45,6 @@ def check_model_directory(directory: Path) -> dict[str, Any]:
     return config  # pyright: ignore[reportUnknownVariableType]
 
 
-def base_model_name(config: dict[str, Any]) -> str:
-    """The public name that a model's config gives it, or nothing."""
-    name = config.get("_name_or_path") or ""
-    return name if isinstance(name, str) and not Path(name).is_absolute() else ""
-
-
 class Chat:
     """Messages ↔ token ids, by the model's own template."""
 

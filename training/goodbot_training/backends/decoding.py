@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     Step = Callable[[Any, Floats, Floats], tuple[list[int], list[float]]]
 
+_ROWS = 32
+"""Answers that grow together at most: each has a KV cache."""
+_SPREAD = 64
+"""Tokens by which the prompts of answers that grow together may differ."""
 _BROKEN = "\ufffd"  # what a tokenizer writes for bytes that are no character yet
 
 
@@ -43,20 +47,15 @@ def generate(
     requests: Sequence[SampleRequest],
     on_text: Callable[[str], bool] | None = None,
 ) -> list[Sampled]:
-    """One answer a request, in their order; those with prompts of equal length run together.
+    """One answer a request, in their order; those with prompts of about equal length run together.
 
     `on_text` gets each new piece of text (it may be empty) and is for a single request.
     """
     prompts = [chat.prompt(request.messages) for request in requests]
-    groups: dict[int, list[int]] = {}
-    for index, prompt in enumerate(prompts):
-        if len(prompt) >= model.context:
-            raise ServerError(
-                f"The conversation is longer than the model's {model.context} tokens."
-            )
-        groups.setdefault(len(prompt), []).append(index)
+    if any(len(prompt) >= model.context for prompt in prompts):
+        raise ServerError(f"The conversation is longer than the model's {model.context} tokens.")
     answers: dict[int, Sampled] = {}
-    for _, members in sorted(groups.items()):
+    for members in together([len(prompt) for prompt in prompts]):
         rows = [
             _Row(prompts[i], requests[i], chat, model.context - len(prompts[i]), on_text)
             for i in members
@@ -66,16 +65,43 @@ def generate(
     return [answers[index] for index in range(len(requests))]
 
 
+def together(lengths: Sequence[int]) -> list[list[int]]:
+    """Indices by length, shortest first, in groups of `_ROWS` at most that differ by `_SPREAD`."""
+    groups: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
+        group = groups[-1] if groups else []
+        if group and len(group) < _ROWS and lengths[index] <= lengths[group[0]] + _SPREAD:
+            group.append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
 def _run(step: Step, rows: list[_Row], stops: frozenset[int]) -> None:
-    inputs = np.asarray([row.prompt for row in rows], np.int64)
+    """All rows are at the same place: one that is still in its prompt takes its next token from
+    there, so that prompts of different length need neither padding nor a mask.
+    """
+    place = min(len(row.prompt) for row in rows)
+    inputs = np.asarray([row.prompt[:place] for row in rows], np.int64)
     temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
     while not all(row.finish for row in rows):
-        uniforms = np.asarray([row.random.random() for row in rows], np.float32)
+        speaking = [place >= len(row.prompt) and not row.finish for row in rows]
+        uniforms = np.asarray(
+            [row.random.random() if own else 0.0 for row, own in zip(rows, speaking, strict=True)],
+            np.float32,
+        )
         tokens, logprobs = step(inputs, temperatures, uniforms)
-        for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
-            if not row.finish:
+        for row, token, logprob, own in zip(rows, tokens, logprobs, speaking, strict=True):
+            if own:
                 row.add(token, logprob, stops)
-        inputs = np.asarray(tokens, np.int64)[:, None]
+        inputs = np.asarray(
+            [
+                row.prompt[place] if place < len(row.prompt) else token
+                for row, token in zip(rows, tokens, strict=True)
+            ],
+            np.int64,
+        )[:, None]
+        place += 1
 
 
 class _Row:

@@ -11,7 +11,7 @@ import numpy as np
 from goodbot.backend import TokenizedTurn, TrainingBatch
 from goodbot.errors import TrainingError
 
-from goodbot_training.rollouts import split_by_budget
+from goodbot_training.rollouts import OVERHEAD, split_by_budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +51,12 @@ def pack(turns: Sequence[TokenizedTurn], *, vocabulary: int) -> Packed:
     return Packed(ids=ids, positions=positions, targets=targets, mask=mask)
 
 
-def micro_batches(batch: TrainingBatch, budget: int) -> Iterator[TrainingBatch]:
-    """Parts of a batch of at most `budget` padded tokens each; their losses add up."""
+def micro_batches(
+    batch: TrainingBatch, budget: int, overhead: int = OVERHEAD
+) -> Iterator[TrainingBatch]:
+    """Parts of a batch, each of like lengths and at most `budget` padded tokens; losses add up."""
     lengths = [len(turn.prompt) + len(turn.response) for turn in batch.sequences]
-    groups = split_by_budget(lengths, budget)
+    groups = split_by_budget(lengths, budget, overhead)
     if len(groups) == 1:
         yield batch
         return

@@ -7,6 +7,7 @@ import sys
 from goodbot import hookimpl
 from goodbot.backend import BackendSpec
 
+from goodbot_training.presets import resolve
 from goodbot_training.types import TrainingSettings
 
 
@@ -19,6 +20,7 @@ def register_backend() -> BackendSpec:
         requires=("mlx", "mlx_lm", "transformers", "safetensors"),
         extra="mlx",
         settings=TrainingSettings,
+        presets=resolve,
         # Made for Apple's GPUs. On a plain processor it multiplies matrices an order of magnitude
         # slower than torch, and is the choice only where torch is not installed.
         priority=20 if sys.platform == "darwin" else 5,

@@ -1,4 +1,4 @@
-"""An mlx-lm causal LM with LoRA layers on every linear projection of every layer."""
+"""An mlx-lm causal LM with LoRA layers on every projection of every layer."""
 
 # pyright: standard
 # (the framework ships no complete types)
@@ -16,24 +16,29 @@ if sys.platform == "linux":
     os.environ.setdefault("MLX_DISABLE_COMPILE", "1")
 
 import mlx.core as mx
-import mlx.nn as nn
 import numpy as np
 from goodbot.errors import TrainingError
-from mlx.utils import tree_unflatten
-from mlx_lm.tuner.lora import LoRALinear
+from goodbot.models import architecture
+from mlx.nn import quantize
 from mlx_lm.utils import load_model
 
 from goodbot_training.backends.adapters import AdapterWeights
+from goodbot_training.backends.head import bends
+from goodbot_training.backends.mlx import targets
+from goodbot_training.backends.mlx.logprobs import chosen_logprobs, find_head, token_logprobs
 from goodbot_training.backends.mlx.sampler import MlxDecoder
 from goodbot_training.backends.packing import Packed
 
+_GROUP = 32  # weights that share a scale; each projection's width must be a multiple of it
 Prepared = tuple[AdapterWeights, dict[str, tuple[mx.array, mx.array]]]
 
 
 class MlxModel:
-    """The base as stored (fp32 on a CPU); LoRA weights and log-probs always in fp32."""
+    """The base as stored (fp32 on a CPU), or in 4 bits; LoRA and log-probs always in fp32."""
 
-    def __init__(self, directory: Path, config: dict[str, Any], rank: int) -> None:
+    def __init__(
+        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
+    ) -> None:
         try:
             loaded = load_model(directory, trust_remote_code=False)
         except Exception as error:  # MLX raises RuntimeError for damaged weights, and for memory
@@ -43,27 +48,26 @@ class MlxModel:
         causal: Any = loaded[0]
         if mx.default_device().type == mx.cpu and "quantization" not in config:
             causal.set_dtype(mx.float32)  # half precision has no fast path on a CPU
-        causal.freeze()
+        if bits is not None and "quantization" not in config:
+            inside = {id(module) for layer in causal.layers for _, module in layer.named_modules()}
+            # Before LoRA, and never the head or the embeddings.
+            quantize(
+                causal,
+                group_size=_GROUP,
+                bits=bits,
+                class_predicate=lambda _, module: id(module) in inside and _fits(module),
+            )
+            mx.eval(causal.parameters())
         causal.eval()
         self.causal = causal
-        self._layers: dict[str, Any] = {}
-        wrapped: list[tuple[str, Any]] = []
-        # Paths are those of the checkpoint, the same that torch sees; the head lies outside.
-        inside = {id(module) for layer in causal.layers for _, module in layer.named_modules()}
-        linear: Any = (nn.Linear, nn.QuantizedLinear)
-        for path, module in causal.named_modules():
-            if id(module) in inside and isinstance(module, linear):
-                layer = LoRALinear.from_base(module, r=rank, scale=1.0)
-                layer.linear.freeze()
-                wrapped.append((path, layer))
-                self._layers[path] = layer
-        causal.update_modules(tree_unflatten(wrapped))
-        self.shapes = {path: _shape(layer) for path, layer in self._layers.items()}
+        self.experts = architecture.experts(config)
+        self._layers = targets.inject(causal, rank)
+        self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = _vocabulary(config)
         self.context = int(config.get("max_position_embeddings") or 1 << 20)
         self._enabled = True
         self._weights = AdapterWeights(rank=rank, alpha=rank, scale=1.0, pairs={})
-        self._head = _head(causal)
+        self._head = find_head(causal, bends(config))
 
     @property
     def enabled(self) -> bool:
@@ -79,7 +83,7 @@ class MlxModel:
     def prepare(self, weights: AdapterWeights) -> Prepared:
         """The adapter as MLX arrays, which never change in place."""
         pairs = {
-            path: (mx.array(np.ascontiguousarray(a.T)), mx.array(np.ascontiguousarray(b.T)))
+            path: (mx.array(targets.turned(a)), mx.array(targets.turned(b)))
             for path, (a, b) in weights.pairs.items()
         }
         mx.eval(pairs)
@@ -96,8 +100,8 @@ class MlxModel:
         """The weights in place, as NumPy, in PEFT's orientation."""
         pairs = {
             path: (
-                np.ascontiguousarray(np.array(layer.lora_a, np.float32).T),
-                np.ascontiguousarray(np.array(layer.lora_b, np.float32).T),
+                targets.turned(np.array(layer.lora_a, np.float32)),
+                targets.turned(np.array(layer.lora_b, np.float32)),
             )
             for path, layer in self._layers.items()
         }
@@ -105,17 +109,19 @@ class MlxModel:
         return AdapterWeights(rank=rank, alpha=scale * rank, scale=scale, pairs=pairs)
 
     def logprobs(self, packed: Packed, temperature: Sequence[float]) -> mx.array:
-        """fp32 log-probs of the targets, `(B, R)`; the head sees only the response."""
-        ids, positions = mx.array(packed.ids), mx.array(packed.positions)[..., None]
+        """fp32 log-probs of the targets, `(B, R)`, 0 on padding; the head sees the response only."""
+        rows, columns = packed.mask.nonzero()
+        heat = mx.array(np.asarray(temperature, np.float32)[rows])
+        row, place = mx.array(rows), mx.array(packed.positions[rows, columns])
+        target, ids = mx.array(packed.targets[rows, columns]), mx.array(packed.ids)
         if self._head is None:
-            logits = mx.take_along_axis(self.causal(ids), positions, axis=1)
+            chosen = chosen_logprobs(self.causal(ids)[row, place], target, heat)
         else:
-            hidden = mx.take_along_axis(self.causal.model(ids), positions, axis=1)
-            logits = self._head(hidden)
-        scale = mx.array(np.asarray(temperature, np.float32))[:, None, None]
-        logits = logits.astype(mx.float32) / scale
-        chosen = mx.take_along_axis(logits, mx.array(packed.targets)[..., None], axis=2)
-        return chosen[..., 0] - mx.logsumexp(logits, axis=2)
+            chosen = token_logprobs(self._head, self.causal.model(ids)[row, place], target, heat)
+        # Back by gathering: a scatter would cost MLX more.
+        at = np.zeros(packed.targets.shape, np.int64)
+        at[rows, columns] = np.arange(len(rows))
+        return chosen[mx.array(at)] * mx.array(packed.mask)
 
     def scores(self, packed: Packed, temperature: Sequence[float]) -> Any:
         """As `logprobs`, as NumPy."""
@@ -126,29 +132,11 @@ class MlxModel:
         return MlxDecoder(self.causal)
 
 
-def _shape(layer: LoRALinear) -> tuple[int, int]:
-    return layer.lora_b.shape[1], layer.lora_a.shape[0]
+def _fits(module: Any) -> bool:
+    """Whether MLX can quantize this projection or stack of experts."""
+    return hasattr(module, "to_quantized") and module.weight.shape[-1] % _GROUP == 0
 
 
 def _vocabulary(config: dict[str, Any]) -> int:
     nested: dict[str, Any] = config.get("text_config") or {}
     return int(config.get("vocab_size") or nested.get("vocab_size") or 1 << 31)
-
-
-def _head(causal: Any) -> Any:
-    """What turns hidden states into logits, or None where logits are more than head(hidden).
-
-    Found by structure and believed only if it gives the model's own logits: some families scale or
-    cap them in between.
-    """
-    body: Any = getattr(causal, "model", None)
-    candidates = [getattr(causal, "lm_head", None)]
-    candidates.append(getattr(getattr(body, "embed_tokens", None), "as_linear", None))
-    ids = mx.array([[0, 1, 2, 3]])
-    for head in candidates:
-        try:
-            if head and bool(mx.allclose(head(body(ids)), causal(ids), atol=1e-3, rtol=1e-3)):
-                return head
-        except (TypeError, ValueError, AttributeError):
-            continue
-    return None

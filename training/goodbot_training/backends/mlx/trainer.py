@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from goodbot.errors import TrainingError
 from goodbot_training.backends.base import ModelBackend
 from goodbot_training.backends.mlx.model import MlxModel  # first: it sets MLX's environment
 from goodbot_training.backends.packing import micro_batches, pack
+from goodbot_training.backends.state import damaged, read_state, write_state
 
 # isort: split
 import mlx.core as mx
 import mlx.nn as nn
+import numpy as np
 from mlx import optimizers
-from mlx.utils import tree_map
+from mlx.utils import tree_flatten, tree_map, tree_unflatten
 
 
 class MlxBackend(ModelBackend):
@@ -30,12 +33,23 @@ class MlxBackend(ModelBackend):
     name = "mlx"
     _model: MlxModel
 
-    def _load_model(self, directory: Path, config: dict[str, Any], rank: int) -> MlxModel:
+    _optimizer: optimizers.AdamW | None = None
+    _taken = 0
+    """Optimizer steps of the `train` that is under way."""
+
+    def _load_model(
+        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
+    ) -> MlxModel:
         mx.random.seed(self._seed)
-        return MlxModel(directory, config, rank)
+        return MlxModel(directory, config, rank, bits)
 
     def train(
-        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction
+        self,
+        batches: Iterator[TrainingBatch],
+        settings: OptimizerSettings,
+        loss: LossFunction,
+        *,
+        checkpoint: Path | None = None,
     ) -> Iterator[StepStats]:
         """One AdamW step a batch. Raises TrainingError(kind="nan") before a bad step is taken."""
         causal = self._model.causal
@@ -46,7 +60,9 @@ class MlxBackend(ModelBackend):
             weight_decay=settings.weight_decay,
             bias_correction=True,
         )
-        taken = 0
+        self._optimizer, self._taken = optimizer, 0
+        if checkpoint is not None:
+            self._restore(optimizer, checkpoint)
         for batch in batches:
             if not batch.advantages.any():
                 # AdamW turns the rounding noise of a zero gradient into full-size steps.
@@ -60,12 +76,49 @@ class MlxBackend(ModelBackend):
             ).tolist()  # the one sync
             if not all(map(math.isfinite, numbers)):
                 raise TrainingError("The loss or its gradient is not a finite number.", kind="nan")
-            taken += 1
-            warm = min(1.0, taken / settings.warmup_steps) if settings.warmup_steps else 1.0
-            optimizer.learning_rate = settings.learning_rate * warm
+            self._taken += 1
+            optimizer.learning_rate = settings.rate_at(self._taken)
             optimizer.update(causal, gradients)
             mx.eval(causal.trainable_parameters(), optimizer.state)
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
+
+    def examine(
+        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
+    ) -> StepStats:
+        """A step that is not taken; see `TrainingBackend.examine`."""
+        self._model.enabled = True
+        sums, gradients = self._gradients(batch, settings, loss)
+        _, norm = optimizers.clip_grad_norm(gradients, math.inf)
+        names = sorted(sums)
+        numbers: Any = mx.stack([norm, *(sums[name] for name in names)]).tolist()
+        return StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
+
+    def save_checkpoint(self, directory: Path) -> None:
+        """Weights, moments, step counts and random state, each an array by name."""
+        if self._optimizer is None:
+            raise TrainingError("There is no training under way to make a checkpoint of.")
+        state: Any = mx.random.state
+        trees = {
+            "weight": self._model.causal.trainable_parameters(),
+            "state": self._optimizer.state,
+            "random": list(state),
+        }
+        arrays = {name: np.array(value) for name, value in tree_flatten(trees)}
+        write_state(directory, {**arrays, "taken": np.array(self._taken)})
+
+    def _restore(self, optimizer: optimizers.AdamW, checkpoint: Path) -> None:
+        arrays = read_state(checkpoint)
+        try:
+            self._taken = int(arrays.pop("taken"))
+            found = [(name, mx.array(value)) for name, value in arrays.items()]
+            trees: Any = tree_unflatten(found)
+            self._model.causal.update(trees["weight"])
+            optimizer.state = trees["state"]
+            high, low = (int(word) for word in trees["random"][0].tolist())
+            mx.random.seed(high << 32 | low)  # a seed is the state that it leads to
+            mx.eval(self._model.causal.trainable_parameters(), optimizer.state)
+        except (KeyError, ValueError, TypeError) as error:
+            raise damaged(checkpoint) from error
 
     def _gradients(
         self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
@@ -89,9 +142,34 @@ class MlxBackend(ModelBackend):
         sums: dict[str, mx.array] = {}
         total: Any = None
         for part in micro_batches(batch, settings.tokens_per_forward):
-            (value, statistics), gradients = gradient_of(part)
+            with recomputing(model.causal.layers) if settings.recompute else nullcontext():
+                (value, statistics), gradients = gradient_of(part)
             found = {"loss": value, **statistics}
             sums = {name: sums[name] + x if name in sums else x for name, x in found.items()}
             total = gradients if total is None else tree_map(mx.add, total, gradients)
             mx.eval(sums, total)  # frees this part's activations
         return sums, total
+
+
+@contextmanager
+def recomputing(layers: Sequence[Any]) -> Iterator[None]:
+    """While it lasts, a layer keeps its input only, and computes the rest again for the gradient."""
+    calls: dict[Any, Any] = {type(layer): type(layer).__call__ for layer in layers}
+
+    def light(call: Any) -> Any:
+        def forward(layer: Any, *arguments: Any, **keywords: Any) -> Any:
+            def inner(weights: Any, *inputs: Any, **named: Any) -> Any:
+                layer.update(weights)
+                return call(layer, *inputs, **named)
+
+            return mx.checkpoint(inner)(layer.trainable_parameters(), *arguments, **keywords)
+
+        return forward
+
+    try:
+        for kind, call in calls.items():
+            kind.__call__ = light(call)
+        yield
+    finally:
+        for kind, call in calls.items():
+            kind.__call__ = call

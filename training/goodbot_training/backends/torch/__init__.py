@@ -5,6 +5,7 @@ from __future__ import annotations
 from goodbot import hookimpl
 from goodbot.backend import BackendSpec
 
+from goodbot_training.presets import resolve
 from goodbot_training.types import TrainingSettings
 
 
@@ -17,5 +18,6 @@ def register_backend() -> BackendSpec:
         requires=("torch", "transformers", "peft", "safetensors"),
         extra="torch",
         settings=TrainingSettings,
+        presets=resolve,
         priority=10,
     )

@@ -1,4 +1,4 @@
-"""A transformers causal LM with peft LoRA layers on every linear projection but the head."""
+"""A transformers causal LM with peft LoRA layers on every projection but the head."""
 
 # pyright: standard
 # (the framework ships no complete types)
@@ -6,65 +6,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from goodbot.errors import TrainingError
-from peft import LoraConfig, inject_adapter_in_model
-from peft.tuners.lora import LoraLayer
-from transformers import AutoModelForCausalLM
-from transformers.utils import logging as transformers_logging
+from goodbot.models import architecture
+from torch.utils.checkpoint import checkpoint
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from goodbot_training.backends.adapters import AdapterWeights
+from goodbot_training.backends.head import bends
 from goodbot_training.backends.packing import Packed
+from goodbot_training.backends.torch import targets
+from goodbot_training.backends.torch.loading import load
+from goodbot_training.backends.torch.logprobs import Head, find_head, token_logprobs
+from goodbot_training.backends.torch.lora import simplify
 from goodbot_training.backends.torch.sampler import TorchDecoder
+from goodbot_training.backends.torch.targets import NAME as _NAME
+from goodbot_training.rollouts import OVERHEAD
 
-_NAME = "default"  # peft's name of the one adapter that we keep in place
 _TINY = 10_000_000
 Prepared = tuple[AdapterWeights, dict[str, tuple[torch.Tensor, torch.Tensor]]]
 
 
 class TorchModel:
-    """The base in fp32 on a CPU and bf16 on CUDA; LoRA weights and log-probs always in fp32."""
+    """The base in fp32 on a CPU and bf16 on CUDA, or in 4 bits; LoRA and log-probs always in fp32."""
 
-    def __init__(self, directory: Path, config: dict[str, Any], rank: int) -> None:
+    def __init__(
+        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
+    ) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        transformers_logging.disable_progress_bar()
-        dtype = torch.bfloat16 if self.device.type == "cuda" else torch.float32
-        try:
-            causal: Any = AutoModelForCausalLM.from_pretrained(
-                str(directory),
-                dtype=dtype,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-            )
-        except Exception as error:  # safetensors and transformers each raise their own
-            if "memory" in str(error):
-                raise
-            raise TrainingError(f"The model in {directory} cannot be loaded by torch.") from error
+        self.overhead = 512 if self.device.type == "cuda" else OVERHEAD
+        """What one more forward pass costs, in tokens; on CUDA an estimate."""
+        causal = load(directory, self.device, bits)
         if sum(parameter.numel() for parameter in causal.parameters()) < _TINY:
             # More threads only wait for each other: 2-10 times slower on a busy machine.
             torch.set_num_threads(1)
-        lora = LoraConfig(
-            r=rank, lora_alpha=rank, target_modules="all-linear", task_type="CAUSAL_LM"
-        )
-        inject_adapter_in_model(lora, causal)
-        self._causal = causal.to(self.device).eval()
-        self._layers: dict[str, Any] = {
-            path: module for path, module in causal.named_modules() if isinstance(module, LoraLayer)
-        }
+        self.experts = architecture.experts(config)
+        self._layers: dict[str, Any] = targets.inject(causal, rank, self.experts.count)
+        self._causal = causal.eval()
+        for layer in self._layers.values():
+            simplify(layer)
         for parameter in self.parameters():
-            parameter.data = parameter.data.float()
-        self.shapes = {
-            path: (layer.out_features, layer.in_features) for path, layer in self._layers.items()
-        }
+            parameter.data = parameter.data.to(self.device, torch.float32)
+        self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = int(causal.get_input_embeddings().weight.shape[0])
         self.context = int(config.get("max_position_embeddings") or 1 << 20)
         self._enabled = True
         self._weights = AdapterWeights(rank=rank, alpha=rank, scale=1.0, pairs={})
-        self._head_apart = self._probe()
+        self._head = self._find_head(config)
 
     @property
     def enabled(self) -> bool:
@@ -116,43 +108,48 @@ class TorchModel:
         return AdapterWeights(rank=rank, alpha=scale * rank, scale=scale, pairs=pairs)
 
     def logprobs(self, packed: Packed, temperature: Sequence[float]) -> torch.Tensor:
-        """fp32 log-probs of the targets, `(B, R)`; the head sees only the response."""
-        ids, positions, targets = (
+        """fp32 log-probs of the targets, `(B, R)`, 0 on padding; the head sees the response only."""
+        rows, columns = packed.mask.nonzero()
+        places = packed.positions[rows, columns]
+        heat = np.asarray(temperature, np.float32)[rows]
+        ids, row, column, place, target, heat = (
             torch.as_tensor(array, device=self.device)
-            for array in (packed.ids, packed.positions, packed.targets)
+            for array in (packed.ids, rows, columns, places, packed.targets[rows, columns], heat)
         )
-        if self._head_apart:
-            logits = self._causal.get_output_embeddings()(_at(self._hidden(ids), positions))
+        if self._head is None:
+            logits = self._causal(input_ids=ids, use_cache=False).logits[row, place]
+            logits = logits.float() / heat[:, None]
+            chosen = logits.gather(1, target[:, None]).squeeze(1) - logits.logsumexp(1)
         else:
-            logits = _at(self._causal(input_ids=ids, use_cache=False).logits, positions)
-        scale = torch.as_tensor(temperature, dtype=torch.float32, device=self.device)
-        logits = logits.float() / scale[:, None, None]
-        chosen = logits.gather(2, targets[..., None]).squeeze(2)
-        return chosen - logits.logsumexp(2)
+            chosen = token_logprobs(self._head, self._hidden(ids)[row, place], target, heat)
+        return chosen.new_zeros(packed.targets.shape).index_put((row, column), chosen)
 
     @torch.no_grad()
     def scores(self, packed: Packed, temperature: Sequence[float]) -> Any:
         """As `logprobs`, without gradient, as NumPy."""
         return self.logprobs(packed, temperature).cpu().numpy()
 
+    def recompute(self, wanted: bool) -> None:
+        """Whether a layer keeps its input only, and computes the rest again for the gradient."""
+        for layer in self._causal.modules():
+            if isinstance(layer, GradientCheckpointingLayer):
+                layer.__dict__.pop("forward", None)
+                if wanted:
+                    layer.forward = partial(
+                        checkpoint, layer.forward, use_reentrant=False, preserve_rng_state=False
+                    )
+
     def decoder(self) -> TorchDecoder:
         """A decoding step with a fresh KV cache."""
-        return TorchDecoder(self._causal, self.device)
+        return TorchDecoder(self._causal, self._head, self.device)
 
     def _hidden(self, ids: torch.Tensor) -> torch.Tensor:
         return self._causal.base_model(input_ids=ids, use_cache=False).last_hidden_state
 
     @torch.no_grad()
-    def _probe(self) -> bool:
-        """Whether logits are just head(hidden): some families scale or cap them in between."""
-        head = self._causal.get_output_embeddings()
-        if head is None or self._causal.base_model is self._causal:
-            return False
+    def _find_head(self, config: dict[str, Any]) -> Head | None:
+        if self._causal.base_model is self._causal:
+            return None
         ids = torch.arange(4, device=self.device)[None] % self.vocabulary
         whole = self._causal(input_ids=ids, use_cache=False).logits
-        return torch.allclose(head(self._hidden(ids)), whole, atol=1e-3, rtol=1e-3)
-
-
-def _at(states: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """`(B, S, D)` at `(B, R)` → `(B, R, D)`."""
-    return states.gather(1, positions[..., None].expand(-1, -1, states.shape[-1]))
+        return find_head(self._causal, self._hidden(ids)[0], whole[0], bends(config))

@@ -10,12 +10,14 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
+from goodbot_training.backends.torch.logprobs import Head
+
 
 class TorchDecoder:
     """A causal LM with the KV cache of the answers that are being written."""
 
-    def __init__(self, causal: Any, device: torch.device) -> None:
-        self._causal, self._device = causal, device
+    def __init__(self, causal: Any, head: Head | None, device: torch.device) -> None:
+        self._causal, self._head, self._device = causal, head, device
         self._cache = DynamicCache(config=causal.config)
 
     @torch.no_grad()
@@ -23,15 +25,19 @@ class TorchDecoder:
         self, inputs: Any, temperatures: Any, uniforms: Any
     ) -> tuple[list[int], list[float]]:
         """Draw a token a row; see `Decoder.decoder`."""
-        output = self._causal(
-            input_ids=torch.as_tensor(inputs, device=self._device),
-            past_key_values=self._cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        known: dict[str, Any] = {
+            "input_ids": torch.as_tensor(inputs, device=self._device),
+            "past_key_values": self._cache,
+            "use_cache": True,
+        }
+        if self._head is None:
+            logits = self._causal(**known, logits_to_keep=1).logits[:, -1].float()
+        else:  # fp32 logits, as training sees them
+            hidden = self._causal.base_model(**known).last_hidden_state
+            logits = self._head.logits(hidden[:, -1])
         temperature = torch.as_tensor(temperatures, device=self._device)[:, None]
         greedy = temperature <= 0
-        logits = output.logits[:, -1].float() / torch.where(greedy, 1.0, temperature)
+        logits = logits / torch.where(greedy, 1.0, temperature)
         logprobs = logits.log_softmax(-1)
         mass = logprobs.exp().cumsum(-1)
         at = torch.as_tensor(uniforms, device=self._device)[:, None] * mass[:, -1:]

@@ -16,6 +16,7 @@ from goodbot.errors import TrainingError
 
 from goodbot_training.backends.base import ModelBackend
 from goodbot_training.backends.packing import micro_batches, pack
+from goodbot_training.backends.state import damaged, read_state, write_state
 from goodbot_training.backends.torch.model import TorchModel
 
 
@@ -25,12 +26,23 @@ class TorchBackend(ModelBackend):
     name = "torch"
     _model: TorchModel
 
-    def _load_model(self, directory: Path, config: dict[str, Any], rank: int) -> TorchModel:
+    _optimizer: torch.optim.AdamW | None = None
+    _taken = 0
+    """Optimizer steps of the `train` that is under way."""
+
+    def _load_model(
+        self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
+    ) -> TorchModel:
         torch.manual_seed(self._seed)
-        return TorchModel(directory, config, rank)
+        return TorchModel(directory, config, rank, bits)
 
     def train(
-        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction
+        self,
+        batches: Iterator[TrainingBatch],
+        settings: OptimizerSettings,
+        loss: LossFunction,
+        *,
+        checkpoint: Path | None = None,
     ) -> Iterator[StepStats]:
         """One AdamW step a batch. Raises TrainingError(kind="nan") before a bad step is taken."""
         model = self._model
@@ -39,7 +51,9 @@ class TorchBackend(ModelBackend):
         optimizer = torch.optim.AdamW(
             parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
-        taken = 0
+        self._optimizer, self._taken = optimizer, 0
+        if checkpoint is not None:
+            self._restore(optimizer, checkpoint)
         for batch in batches:
             if not batch.advantages.any():
                 # AdamW turns the rounding noise of a zero gradient into full-size steps.
@@ -52,18 +66,69 @@ class TorchBackend(ModelBackend):
             numbers = torch.stack([norm, *(sums[name] for name in names)]).tolist()  # the one sync
             if not all(map(math.isfinite, numbers)):
                 raise TrainingError("The loss or its gradient is not a finite number.", kind="nan")
-            taken += 1
-            warm = min(1.0, taken / settings.warmup_steps) if settings.warmup_steps else 1.0
-            optimizer.param_groups[0]["lr"] = settings.learning_rate * warm
+            self._taken += 1
+            optimizer.param_groups[0]["lr"] = settings.rate_at(self._taken)
             optimizer.step()
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
+
+    def examine(
+        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
+    ) -> StepStats:
+        """A step that is not taken; see `TrainingBackend.examine`."""
+        model = self._model
+        model.enabled = True
+        parameters = model.parameters()
+        for parameter in parameters:
+            parameter.grad = None
+        sums = self._backward(batch, settings, loss)
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        for parameter in parameters:
+            parameter.grad = None
+        found = {name: float(value) for name, value in sums.items()}
+        return StepStats.of(batch, found, float(norm))
+
+    def save_checkpoint(self, directory: Path) -> None:
+        """Weights, moments, step counts and random state, each an array by name."""
+        if self._optimizer is None:
+            raise TrainingError("There is no training under way to make a checkpoint of.")
+        arrays = {
+            f"weight.{index}": parameter.detach()
+            for index, parameter in enumerate(self._model.parameters())
+        }
+        for index, moments in self._optimizer.state_dict()["state"].items():
+            arrays |= {f"state.{index}.{name}": value for name, value in moments.items()}
+        arrays |= {"taken": torch.tensor(self._taken), "random": torch.get_rng_state()}
+        if self._model.device.type == "cuda":
+            arrays["random.cuda"] = torch.cuda.get_rng_state(self._model.device)
+        write_state(directory, {name: array.cpu().numpy() for name, array in arrays.items()})
+
+    @torch.no_grad()
+    def _restore(self, optimizer: torch.optim.AdamW, checkpoint: Path) -> None:
+        # Copies: torch chooses its kernels by how memory is aligned.
+        arrays = {name: torch.tensor(array) for name, array in read_state(checkpoint).items()}
+        try:
+            for index, parameter in enumerate(self._model.parameters()):
+                parameter.copy_(arrays.pop(f"weight.{index}"))
+            self._taken = int(arrays.pop("taken"))
+            torch.set_rng_state(arrays.pop("random"))
+            if (random := arrays.pop("random.cuda", None)) is not None:
+                torch.cuda.set_rng_state(random, self._model.device)
+            moments: dict[int, dict[str, torch.Tensor]] = {}
+            for key, array in arrays.items():
+                _, index, name = key.split(".", 2)
+                moments.setdefault(int(index), {})[name] = array
+            optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+        except (KeyError, ValueError, RuntimeError) as error:
+            raise damaged(checkpoint) from error
 
     def _backward(
         self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
     ) -> dict[str, torch.Tensor]:
         """The statistics of the batch's parts, added up, as are their gradients; no host sync."""
         model, sums = self._model, dict[str, torch.Tensor]()
-        for part in micro_batches(batch, settings.tokens_per_forward):
+        model.recompute(settings.recompute)
+        for part in micro_batches(batch, settings.tokens_per_forward, model.overhead):
             packed = pack(part.sequences, vocabulary=model.vocabulary)
             policy = model.logprobs(packed, part.temperature)
             sampling, reference, advantages, mask = (

@@ -1,0 +1,38 @@
+"""An optimizer's state on disk: one safetensors file of named arrays, synced, and nothing else."""
+
+# pyright: standard
+# (safetensors ships no complete types)
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors
+from goodbot.errors import TrainingError
+from safetensors.numpy import load, save
+
+FILE = "trainer.safetensors"
+
+
+def write_state(directory: Path, arrays: Mapping[str, Any]) -> None:
+    """Write NumPy arrays by name into `directory`, which is there."""
+    with (directory / FILE).open("wb") as file:
+        file.write(save(dict(arrays)))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_state(directory: Path) -> dict[str, Any]:
+    """The arrays by name. Raises TrainingError(kind="data") for a file that is missing or torn."""
+    try:
+        return load((directory / FILE).read_bytes())
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise damaged(directory) from error
+
+
+def damaged(directory: Path) -> TrainingError:
+    """What to raise for a checkpoint that does not fit."""
+    return TrainingError(f"The checkpoint in {directory} cannot be read.", kind="data")
