@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from goodbot.backend import TokenizedTurn, TrainingBatch
-from goodbot_training.mispo import TERMS, MisPo
+from goodbot_training.mispo import VARIANTS as MADE
+from goodbot_training.mispo import MisPo
 
 ROWS, WIDTH = 4, 6
-VARIANTS = tuple(TERMS)
+VARIANTS = tuple(MADE)
 
 
 def arrays(dtype: Any = np.float64, *, seed: int = 3, spread: float = 0.5) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot_training.advantages import compute_advantages, update_baseline
+from goodbot_training.advantages import compute_advantages, to_learn, update_baseline
 from goodbot_training.types import Baseline
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,3 +83,14 @@ def test_rounds_continue_each_other(rewards: list[float], cut: int) -> None:
 
 def test_weights_of_zero_teach_nothing() -> None:
     assert compute_advantages(NONE, [1.0, -1.0], [0.0, 0.0], decay=0.99) == ([0.0, 0.0], NONE)
+
+
+def test_a_round_of_expected_ratings_has_little_to_teach() -> None:
+    said = [1.0] * 9 + [-1.0]
+    expected, _ = compute_advantages(Baseline(mean=0.8, weight=1.0), said, [1.0] * 10, decay=0.999)
+    assert to_learn(expected) == pytest.approx(0.36, abs=0.01)
+    news, _ = compute_advantages(NONE, [1.0, -1.0], [1.0, 1.0], decay=0.99)
+    assert to_learn(news) == pytest.approx(1.0, abs=0.01)
+    nothing, _ = compute_advantages(NONE, [-1.0] * 5, [1.0] * 5, decay=0.99)
+    assert to_learn(nothing) == 0.0
+    assert to_learn([3.0, 3.0]) == 1.0

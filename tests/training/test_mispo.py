@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from goodbot.errors import TrainingError
-from goodbot_training.mispo import BANDS, TERMS, MisPo
+from goodbot_training.mispo import VARIANTS as MADE
+from goodbot_training.mispo import MisPo
 from goodbot_training.objectives import NAMES, make_objective
 from goodbot_training.settings import OBJECTIVES
 from goodbot_training.types import TrainingSettings
@@ -26,12 +27,16 @@ def numerical_gradient(variant: str) -> Any:
     """
     loss, data = objective(variant), arrays()
     log_ratio = (data["policy_logprobs"] - data["sampling_logprobs"]) * data["mask"]
-    fixed, _ = loss.coefficients(np, log_ratio, data["advantages"], data["mask"])
+    fixed, _ = loss.coefficients(
+        np, log_ratio, data["sampling_logprobs"], data["advantages"], data["mask"]
+    )
+    held = loss.held(np, data["advantages"])
 
     def surrogate(policy: Any) -> float:
         gain = (fixed * data["advantages"][:, None] * policy).sum()
         difference = (data["reference_logprobs"] - policy) * data["mask"]
-        return float((loss.kl * (np.exp(difference) - difference - 1).sum() - gain) / N)
+        kl = (held * (np.exp(difference) - difference - 1)).sum()
+        return float((loss.kl * kl - gain) / N)
 
     gradient, step = np.zeros_like(data["policy_logprobs"]), 1e-6
     for index in np.ndindex(*gradient.shape):
@@ -83,7 +88,7 @@ def test_mlx_agrees_with_the_oracle(variant: str) -> None:
 
 def test_on_policy_and_without_kl_it_is_plain_reinforce() -> None:
     data = arrays() | {"policy_logprobs": arrays()["sampling_logprobs"]}
-    for variant in VARIANTS:
+    for variant in set(VARIANTS) - {"tapered"}:
         loss, statistics = objective(variant, kl=0.0)(np, **data, normalizer=N)
         plain = -(data["policy_logprobs"] * data["advantages"][:, None]).sum() / N
         assert loss == pytest.approx(plain)
@@ -107,12 +112,48 @@ def test_the_filter_masks_and_the_scale_scales() -> None:
     }
     for variant, expected in table.items():
         for log_ratio, coefficients in zip((apart, high, low, far), expected, strict=True):
-            got, _ = objective(variant).coefficients(np, log_ratio, advantage, mask)
+            got, _ = objective(variant).coefficients(np, log_ratio, log_ratio, advantage, mask)
             np.testing.assert_allclose(got, coefficients, err_msg=variant)
     inside = np.log([[1.2, 0.9]])
-    assert objective("filter").coefficients(np, inside, advantage, mask)[0].tolist() == [[1, 1]]
-    got, _ = objective("scale").coefficients(np, inside, advantage, mask)
+    got, _ = objective("filter").coefficients(np, inside, inside, advantage, mask)
+    assert got.tolist() == [[1, 1]]
+    got, _ = objective("scale").coefficients(np, inside, inside, advantage, mask)
     np.testing.assert_allclose(got, [[1.2, 0.9]])
+
+
+def test_a_bad_answer_tapers_off_and_spares_what_was_sure() -> None:
+    """Two tokens, of which the policy was sure of a quarter and of all; then x = 0.5 and 4."""
+    sampling, mask = np.log([[0.25, 1.0], [0.25, 0.5]]), np.ones((2, 2))
+    bad, good = -np.ones(2), np.ones(2)
+    taper = objective("tapered").coefficients
+    still = np.zeros((2, 2))
+    np.testing.assert_allclose(taper(np, still, sampling, bad, mask)[0], [[0.75, 0], [0.75, 0.5]])
+    moved = np.log([[0.5, 4.0], [0.5, 1.5]])
+    expected = [[0.5 * 0.75, 0], [0.5 * 0.75, 0.75 * 0.5]]  # Π x: .5 and 2, cut to 1; .5 and .75
+    np.testing.assert_allclose(taper(np, moved, sampling, bad, mask)[0], expected)
+    np.testing.assert_allclose(taper(np, moved, sampling, good, mask)[0], mask)
+
+
+def test_what_the_policy_has_given_up_is_pushed_no_further() -> None:
+    """A thousand nats below the sampler, nothing of it is left, and nothing overflows."""
+    sampling, mask = np.full((1, 3), -1.0), np.ones((1, 3))
+    for gap in (-1000.0, 1000.0):
+        with np.errstate(invalid="raise"):
+            got, _ = objective("tapered").coefficients(
+                np, np.full((1, 3), gap / 3), sampling, -np.ones(1), mask
+            )
+        np.testing.assert_allclose(got, (1 - np.exp(sampling)) * (gap > 0), atol=1e-12)
+
+
+def test_tapered_holds_only_good_answers_to_the_base() -> None:
+    data = arrays() | {"advantages": np.array([1.0, -1.0, 0.5, -0.2])}
+    assert objective("tapered").held(np, data["advantages"]).tolist() == [[1], [0], [1], [0]]
+    assert objective("scale").held(np, data["advantages"]).tolist() == [[1]] * 4
+    free, _ = objective("tapered", kl=0.0)(np, **data, normalizer=N)
+    held, _ = objective("tapered", kl=0.1)(np, **data, normalizer=N)
+    good = data["advantages"] > 0
+    gap = (data["reference_logprobs"] - data["policy_logprobs"])[good] * data["mask"][good]
+    assert held - free == pytest.approx(0.1 * (np.exp(gap) - gap - 1).sum() / N)
 
 
 def test_padding_counts_for_nothing() -> None:
@@ -153,12 +194,12 @@ def test_a_longer_answer_weighs_more_not_the_same() -> None:
 
 
 def test_settings_choose_the_variant_and_its_bands() -> None:
-    assert set(TERMS) == set(BANDS)
-    for name in TERMS:
+    for name, variant in MADE.items():
         made = make_objective(TrainingSettings(objective=name)).loss
         assert isinstance(made, MisPo)
         assert made.variant == name
-        assert (made.trajectory_low, made.trajectory_high) == BANDS[name]
+        assert (made.trajectory_low, made.trajectory_high) == variant.band
+    assert TrainingSettings().objective == "tapered"
     narrow = make_objective(TrainingSettings(trajectory_low=0.9, trajectory_high=1.1)).loss
     assert isinstance(narrow, MisPo)
     assert narrow.trajectory_low == 0.9

@@ -122,14 +122,14 @@ def test_a_token_stops_only_where_its_advantage_has_pushed_it() -> None:
         trajectory_high=100.0, kl=0.0,
     )  # fmt: skip
     log_ratio = np.log(np.array([[3.0, 0.3, 1.0], [3.0, 0.3, 1.0]]))
-    terms, _ = loss.coefficients(np, log_ratio, np.array([1.0, -1.0]), np.ones((2, 3)))
+    terms, _ = loss.coefficients(np, log_ratio, log_ratio, np.array([1.0, -1.0]), np.ones((2, 3)))
     assert terms.tolist() == [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]
 
 
 def test_reinforce_takes_every_token_as_it_is() -> None:
     loss = MisPo.from_settings(TrainingSettings(objective="reinforce"))
     log_ratio = np.array([[3.0, -9.0]])
-    terms, _ = loss.coefficients(np, log_ratio, np.array([1.0]), np.array([[1.0, 1.0]]))
+    terms, _ = loss.coefficients(np, log_ratio, log_ratio, np.array([1.0]), np.array([[1.0, 1.0]]))
     assert terms.tolist() == [[1.0, 1.0]]
 
 

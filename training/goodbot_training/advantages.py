@@ -58,3 +58,12 @@ def compute_advantages(
     # A mean of equal numbers may round away from them; A must then be exactly 0.
     value = min(after.mean, max(low, min(high, batch_mean)))
     return [w * (r - value) for r, w in zip(rewards, weights, strict=True)], after
+
+
+def to_learn(advantages: Sequence[float]) -> float:
+    """How much a round has to teach, in [0, 1]: min(1, mean |A|), what its rate is multiplied by.
+
+    AdamW divides every gradient by its own size, so that a round whose ratings were nearly all
+    expected would otherwise step as far as one that says something new, along its noise.
+    """
+    return min(1.0, sum(map(abs, advantages)) / max(len(advantages), 1))

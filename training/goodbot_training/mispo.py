@@ -9,21 +9,28 @@ against the policy that *wrote* the answer, at its temperature, and ρ̄ = exp(m
 
 Both terms are *detached* coefficients: the gradient flows through log π_θ only.
 
+* `tapered`, the default. Good answers weigh 1. A token of a bad one weighs
+
+      min(1, Π_{s≤t} x_s) · (1 - π_behaviour(a_t))
+
+  The first factor, the truncated importance ratio of the answer up to there (TOPR, Le Roux et al.
+  2025, arXiv 2503.14286, a token at a time), ends the push on what the policy no longer says. The
+  second spares what it was sure of, which is its knowledge and not the choice that was disliked.
+  Only good answers are held to the base: what is bad may vanish.
 * `filter`, the paper (Step 3.5 Flash, arXiv 2602.10604, §5.2): both terms are 0 or 1, inside the
   band or not.
+* `scale`: x clipped to the token band, times min(1, ρ̄/low, high/ρ̄). A clipped token keeps its
+  gradient, weighted as at the band's edge.
 * `sign_aware`: a token stops when it has already moved out of the band the way its advantage
   pushes it (a good one above it, a bad one below); the others weigh 1, whatever their ratio. The
   trajectory mask is wide and stops only what is no longer this policy's own.
 * `reinforce`: both terms 1, for comparison.
-* `scale`: x clipped to the token band, times min(1, ρ̄/low, high/ρ̄). A clipped token keeps its
-  gradient, weighted as at the band's edge. The other reading of "clip", -clip(x)·A, whose gradient
-  dies outside, was measured beside it (tiny model, 40 ratings at T 0.8, 10 % noise, 3 seeds,
-  held-out questions): liked share terse .30 → .58 against .67, friendly .41 → .76 against .86,
-  facts .99 → .98-.99 with either. It stops the very tokens that decide the style; the KL to
-  the base holds them well enough. PPO's minimum (stop only what has moved the way of its
-  advantage; 5 seeds) reaches .31 → .59 where this reaches .76, but shuffled ratings move it only 5
-  points toward short answers, where they move this one 13-15. The paper's filter learns little in
-  a round of many steps (.30 → .39; its trajectory mask accepts 13 %).
+
+Measured on the shipped model in one round (32 training ratings at T 0.8, 10 % wrong, three styles,
+two to four seeds, no gate): the liked share goes from .33 to .91 with `tapered`, facts fall by 1.6
+points, and shuffled ratings move it to .40. Without a KL term `reinforce` reaches .97 and loses nine
+tenths of the facts; with .03 it keeps them and stops at .83, since a KL term on bad answers pulls
+back the very tokens that they are disliked for. What bounds the push itself needs no such brake.
 
 N is constant over a round, never the answer's own length: a mean over each answer drifts toward
 short ones.
@@ -40,8 +47,20 @@ from goodbot_training.types import TrainingSettings
 Array = Any
 """A torch tensor, an MLX array or a NumPy array."""
 
-TokenTerm = Callable[[Any, Array, Array, float, float], Array]
-"""`(xp, ratio (B, R), advantages (B, 1), low, high) → (B, R)`"""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ratios:
+    """What token terms look at. `(B, R)`, the advantages `(B, 1)`; nothing carries a gradient."""
+
+    log: Array
+    """log x, 0 on padding."""
+    sampling: Array
+    """log π_behaviour"""
+    advantages: Array
+
+
+TokenTerm = Callable[[Any, Ratios, float, float], Array]
+"""`(xp, ratios, low, high) → (B, R)`"""
 TrajectoryTerm = Callable[[Any, Array, float, float], Array]
 """`(xp, trajectory ratio (B,), low, high) → (B,)`"""
 
@@ -51,21 +70,26 @@ def inside(ratio: Array, low: float, high: float) -> Array:
     return (ratio >= low) & (ratio <= high)
 
 
-def _mask_tokens(xp: Any, ratio: Array, advantages: Array, low: float, high: float) -> Array:
-    return xp.where(inside(ratio, low, high), 1.0, 0.0)
+def _taper_tokens(xp: Any, ratios: Ratios, low: float, high: float) -> Array:
+    so_far = xp.exp(xp.clip(xp.cumsum(ratios.log, axis=1), None, 0.0))
+    return xp.where(ratios.advantages > 0, 1.0, so_far * (1.0 - xp.exp(ratios.sampling)))
 
 
-def _clip_tokens(xp: Any, ratio: Array, advantages: Array, low: float, high: float) -> Array:
-    return xp.clip(ratio, low, high)
+def _mask_tokens(xp: Any, ratios: Ratios, low: float, high: float) -> Array:
+    return xp.where(inside(xp.exp(ratios.log), low, high), 1.0, 0.0)
 
 
-def _sign_aware_tokens(xp: Any, ratio: Array, advantages: Array, low: float, high: float) -> Array:
-    moved = ((advantages > 0) & (ratio > high)) | ((advantages < 0) & (ratio < low))
-    return xp.where(moved, 0.0, 1.0)
+def _clip_tokens(xp: Any, ratios: Ratios, low: float, high: float) -> Array:
+    return xp.clip(xp.exp(ratios.log), low, high)
 
 
-def _every_token(xp: Any, ratio: Array, advantages: Array, low: float, high: float) -> Array:
-    return xp.ones_like(ratio)
+def _sign_aware_tokens(xp: Any, ratios: Ratios, low: float, high: float) -> Array:
+    ratio, good, bad = xp.exp(ratios.log), ratios.advantages > 0, ratios.advantages < 0
+    return xp.where((good & (ratio > high)) | (bad & (ratio < low)), 0.0, 1.0)
+
+
+def _every_token(xp: Any, ratios: Ratios, low: float, high: float) -> Array:
+    return xp.ones_like(ratios.log)
 
 
 def _every_trajectory(xp: Any, ratio: Array, low: float, high: float) -> Array:
@@ -80,21 +104,24 @@ def _scale_trajectory(xp: Any, ratio: Array, low: float, high: float) -> Array:
     return xp.clip(xp.minimum(ratio / low, high / ratio), 0.0, 1.0)
 
 
-TERMS: dict[str, tuple[TokenTerm, TrajectoryTerm]] = {
-    "filter": (_mask_tokens, _mask_trajectory),
-    "scale": (_clip_tokens, _scale_trajectory),
-    "sign_aware": (_sign_aware_tokens, _mask_trajectory),
-    "reinforce": (_every_token, _every_trajectory),
-}
-"""Each variant's token term and trajectory term."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variant:
+    """A token term, a trajectory term, and the trajectory band that goes with them."""
 
-BANDS: dict[str, tuple[float, float]] = {
-    "filter": (0.996, 1.001),
-    "scale": (0.996, 1.001),
-    "sign_aware": (0.2, 5.0),
-    "reinforce": (0.2, 5.0),
+    tokens: TokenTerm
+    trajectory: TrajectoryTerm
+    band: tuple[float, float] = (0.2, 5.0)
+    holds_all: bool = True
+    """Whether the KL term holds every answer to the base, or the good ones only."""
+
+
+VARIANTS: dict[str, Variant] = {
+    "tapered": Variant(tokens=_taper_tokens, trajectory=_every_trajectory, holds_all=False),
+    "filter": Variant(tokens=_mask_tokens, trajectory=_mask_trajectory, band=(0.996, 1.001)),
+    "scale": Variant(tokens=_clip_tokens, trajectory=_scale_trajectory, band=(0.996, 1.001)),
+    "sign_aware": Variant(tokens=_sign_aware_tokens, trajectory=_mask_trajectory),
+    "reinforce": Variant(tokens=_every_token, trajectory=_every_trajectory),
 }
-"""Each variant's own trajectory band."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,8 +138,8 @@ class MisPo:
     @classmethod
     def from_settings(cls, settings: TrainingSettings) -> MisPo:
         """The variant named by `settings.objective`; another objective's terms are REINFORCE's."""
-        variant = settings.objective if settings.objective in TERMS else "reinforce"
-        low, high = BANDS[variant]
+        variant = settings.objective if settings.objective in VARIANTS else "reinforce"
+        low, high = VARIANTS[variant].band
         return cls(
             variant=variant,
             token_low=settings.token_low,
@@ -123,24 +150,34 @@ class MisPo:
         )
 
     def coefficients(
-        self, xp: Any, log_ratio: Array, advantages: Array, mask: Array
+        self, xp: Any, log_ratio: Array, sampling_logprobs: Array, advantages: Array, mask: Array
     ) -> tuple[Array, dict[str, Array]]:
         """What multiplies A · log π_θ, `(B, R)`, and the acceptance counts.
 
         `tokens_accepted` counts tokens inside the band; `trajectories_accepted` sums the
         trajectory term over the rollouts (of a mask that is a count, of a scale a sum).
         """
-        token_term, trajectory_term = TERMS[self.variant]
-        ratio = xp.exp(log_ratio)
+        variant = VARIANTS[self.variant]
         lengths = xp.clip(mask.sum(axis=1), 1.0, None)
         trajectory_ratio = xp.exp((log_ratio * mask).sum(axis=1) / lengths)
-        tokens = token_term(xp, ratio, advantages[:, None], self.token_low, self.token_high)
-        trajectory = trajectory_term(
+        ratios = Ratios(log=log_ratio, sampling=sampling_logprobs, advantages=advantages[:, None])
+        tokens = variant.tokens(xp, ratios, self.token_low, self.token_high)
+        trajectory = variant.trajectory(
             xp, trajectory_ratio, self.trajectory_low, self.trajectory_high
         )
-        accepted = xp.where(inside(ratio, self.token_low, self.token_high), mask, 0.0)
-        counts = {"tokens_accepted": accepted.sum(), "trajectories_accepted": trajectory.sum()}
+        accepted = inside(xp.exp(log_ratio), self.token_low, self.token_high)
+        counts = {
+            "tokens_accepted": xp.where(accepted, mask, 0.0).sum(),
+            "trajectories_accepted": trajectory.sum(),
+        }
         return tokens * trajectory[:, None] * mask, counts
+
+    def held(self, xp: Any, advantages: Array) -> Array:
+        """What multiplies the KL term of each rollout, `(B, 1)`."""
+        ones = xp.ones_like(advantages)
+        if not VARIANTS[self.variant].holds_all:
+            ones = xp.where(advantages > 0, ones, 0.0)
+        return ones[:, None]
 
     def __call__(
         self,
@@ -160,12 +197,13 @@ class MisPo:
         `trajectories_accepted`.
         """
         log_ratio = (detach(xp, policy_logprobs) - sampling_logprobs) * mask
-        coefficients, counts = self.coefficients(xp, log_ratio, advantages, mask)
+        coefficients, counts = self.coefficients(xp, log_ratio, sampling_logprobs, advantages, mask)
         gain = (coefficients * advantages[:, None] * policy_logprobs).sum()
         difference = (reference_logprobs - policy_logprobs) * mask
-        kl = (xp.exp(difference) - difference - 1.0).sum()
-        loss = (self.kl * kl - gain) / normalizer
-        return loss, {"kl": detach(xp, kl), **counts}
+        kl = xp.exp(difference) - difference - 1.0
+        hold = (self.held(xp, advantages) * kl).sum()
+        loss = (self.kl * hold - gain) / normalizer
+        return loss, {"kl": detach(xp, kl).sum(), **counts}
 
 
 def detach(xp: Any, array: Array) -> Array:

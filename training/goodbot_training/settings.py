@@ -15,8 +15,12 @@ def data_error(sentence: str) -> TrainingError:
     return TrainingError(sentence, kind="data")
 
 
-OBJECTIVES = ("filter", "scale", "sign_aware", "reinforce", "sft_good", "kto", "bco")
-"""The first three are variants of MIS-PO; see `goodbot_training.objectives`."""
+OBJECTIVES = (
+    "tapered", "filter", "scale", "sign_aware", "reinforce", "sft_good", "kto", "bco",
+)  # fmt: skip
+"""The first four are variants of MIS-PO; see `goodbot_training.objectives`."""
+PRESETS = ("careful", "balanced", "aggressive", "custom")
+"""See `goodbot_training.presets`."""
 
 
 def learning_rate_for(parameters: int) -> float:
@@ -33,44 +37,55 @@ def learning_rate_for(parameters: int) -> float:
 class TrainingSettings:
     """How one round trains. The defaults were measured on models of a million parameters."""
 
-    objective: str = "scale"
+    preset: str = "balanced"
+    """One of `PRESETS`: it decides what the owner leaves out, before anything else sees these values."""
+    objective: str = "tapered"
     """One of `OBJECTIVES`."""
     learning_rate: float | None = None
     """None: by the model's size; see `learning_rate_for`."""
     learning_rate_scale: float = 1.0
-    """Times that; a learning rate that is set stays as it is."""
+    """Times that; a learning rate that is set stays as it is. Either is the peak for a round that has
+    much to teach (`goodbot_training.advantages.to_learn`)."""
     warmup: int = 0
-    """Optimizer steps of linear warm-up."""
+    """Optimizer steps of linear warm-up; over the whole round the rate falls in a line to nothing."""
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
     rank: int = 8
     alpha: float = 16.0
     batch_size: int = 8
     """Rollouts an optimizer step."""
-    steps: int = 32
+    steps: int = 96
     """Optimizer steps a round, at most."""
-    max_passes: int = 16
+    max_passes: int = 12
     """How often a round may look at one rating, at most: few ratings make few steps."""
     kl: float = 0.1
-    """Weight of the KL term to the base; `kto` and `bco` have none."""
+    """Weight of the KL term to the base, for `tapered` on good answers only; `kto`, `bco`: none."""
     beta: float = 0.1
     """Of `kto` and `bco`: how far the policy may go from the base for a rating."""
     token_low: float = 0.5
     token_high: float = 2.0
     trajectory_low: float | None = None
-    """None: the objective's own band (`goodbot_training.mispo.BANDS`)."""
+    """None: the objective's own band (`goodbot_training.mispo.VARIANTS`)."""
     trajectory_high: float | None = None
     ema_decay: float = 0.99
     max_sequence_tokens: int = 4096
     """Turns longer than this (prompt and response) are left out, and counted."""
+    base_bits: int | None = None
+    """4: the base is loaded in 4 bits, for a quarter of the memory; None: as it is."""
     tokens_per_forward: int = 8192
     """Padded tokens of one forward pass: a larger batch is cut up and its gradients added."""
-    gate_anchors: int = 64
-    """Answers sampled for the publish gate, from the base and from the candidate; 0: no sampling.
-    """
+    slice_steps: int = 8
+    slice_seconds: float = 30.0
+    """A checkpoint after so many steps or so many seconds of training, whichever comes first."""
+    gate_anchors: int = 256
+    """Answers that the publish gate samples from the candidate at most, and from the base as far as
+    it needs them; it stops as soon as more would not change its mind. 0: no sampling."""
     gate_max_tokens: int = 64
-    gate_margin_tolerance: float = 0.0
-    """Nats a token, beyond its standard error, by which the held-out margin may fall."""
+    gate_max_foreign: float = 0.012
+    """The part of the answers that may hold something the base would hardly ever say: about half
+    the part of its knowledge that a candidate may lose, counted from the base over all rounds."""
+    gate_min_retained: float = 0.95
+    """The part of the tokens that the base is sure of which the candidate must still expect."""
     gate_max_anchor_loss: float = 1.5
     """Nats a token by which the loss on the base's own answers may rise."""
     gate_max_drift: float = 2.0
@@ -106,7 +121,11 @@ class TrainingSettings:
             raise ValueError(
                 f"There is no objective {self.objective}; have: {', '.join(OBJECTIVES)}."
             )
-        for name in ("rank", "batch_size", "steps", "max_passes", "max_sequence_tokens"):
+        if self.preset not in PRESETS:
+            raise ValueError(f"There is no preset {self.preset}; have: {', '.join(PRESETS)}.")
+        for name in (
+            "rank", "batch_size", "steps", "max_passes", "max_sequence_tokens", "slice_steps",
+        ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ValueError(f"Training setting {name} must be at least 1.")
         for name in (
@@ -115,12 +134,17 @@ class TrainingSettings:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"Training setting {name} must be above 0.")
-        for name in ("warmup", "weight_decay", "kl", "gate_anchors"):
+        for name in ("warmup", "weight_decay", "kl", "gate_anchors", "slice_seconds"):
             if getattr(self, name) < 0:
                 raise ValueError(f"Training setting {name} must not be negative.")
         for name in ("tokens_per_forward", "gate_max_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Training setting {name} must be at least 1.")
+        for name in ("gate_max_foreign", "gate_min_retained", "gate_max_degenerate"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"Training setting {name} must lie between 0 and 1.")
+        if self.base_bits not in (None, 4):
+            raise ValueError("Training setting base_bits must be 4, or left out.")
         if not 0 <= self.ema_decay < 1:
             raise ValueError("Training setting ema_decay must be at least 0 and below 1.")
         if self.token_low > 1 or self.token_high < 1:
@@ -158,4 +182,6 @@ def _setting(name: str, value: object, kind: object) -> object:
         return as_whole(value, what)
     if value is None and kind is not float:
         return None
+    if kind == int | None:
+        return as_whole(value, what)
     return as_number(value, what)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from goodbot.models.obtain import Obtained
 
 TERMINAL = "terminal"
-OWN = "own"
+OWN = "custom"
 DEMO = "demo"
 """The tiny model, as `goodbot.models` knows it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from goodbot.config.file import ConfigFile
 from goodbot.wizard.draft import OWN, TERMINAL, Draft
-from goodbot.wizard.presets import KEYS, PRESETS
+from goodbot.wizard.presets import KEYS
 
 NEW = """\
 # How this goodbot is set up. Change it here or with `goodbot init`, which keeps your comments;
@@ -25,13 +25,18 @@ backend = "auto"  # mlx or torch; auto takes the best that is installed
 schedule = "auto"  # as soon as there are enough ratings; or "03:30", or "manual"
 # min_ratings = 40     # so many new ratings start a training
 # idle_seconds = 5.0   # and only when nobody has written for so long
+# quiet_hours = ""     # and not in "23:00-07:00", say
+# on_battery = false   # and not while the machine runs on its battery
+# max_load = 0.75      # and not while other programs use more of the processors
+# max_gpu = 0.3        # or of the GPU (their work, not the memory that they hold)
 
-[training.settings]  # of the preset; without a line here: balanced
+[training.settings]  # what stands here besides the preset wins over it
 
 [privacy]
 # unrated_days = 7.0   # answers that nobody rated are deleted then
 """
 
+_PRESET = "careful, balanced or aggressive, by the model's shape"
 _PEOPLE = {
     "owners": "user ids; who paired with a code is an owner too and not listed",
     "raters": "others whose ratings teach; they may also talk",
@@ -45,12 +50,9 @@ def fill(file: ConfigFile, draft: Draft) -> None:
     file.set("training.backend", draft.backend, comment="what trains and serves")
     file.set("training.schedule", draft.schedule, comment='"auto", "03:30" or "manual"')
     if draft.preset != OWN:
-        [preset] = [preset for preset in PRESETS if preset.name == draft.preset]
-        for key, about in KEYS.items():
-            if key in preset.settings:
-                file.set(f"training.settings.{key}", preset.settings[key], comment=about)
-            else:
-                file.remove(f"training.settings.{key}")
+        file.set("training.settings.preset", draft.preset, comment=_PRESET)
+        for key in KEYS:
+            file.remove(f"training.settings.{key}")
     if draft.chosen:
         from goodbot.models.choose import settle
 

@@ -1,41 +1,53 @@
-"""The presets are values that a training takes, and each goes where its name says."""
+"""The wizard writes a preset's name; what it comes to is the backend's affair."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from goodbot.config import Config, parse
-from goodbot.wizard.presets import KEYS, PRESETS, Preset, preset_of
-from goodbot_training.types import TrainingSettings
+from goodbot.config import parse
+from goodbot.config.file import ConfigFile
+from goodbot.wizard import template
+from goodbot.wizard.draft import OWN, Draft
+from goodbot.wizard.presets import KEYS, PRESETS, preset_of
+from goodbot_training.settings import PRESETS as KNOWN
+from goodbot_training.settings import TrainingSettings
 
-BY_NAME = {preset.name: preset for preset in PRESETS}
-
-
-def settings(preset: Preset) -> TrainingSettings:
-    return TrainingSettings.from_mapping(preset.settings)
-
-
-def test_balanced_is_the_defaults() -> None:
-    assert settings(BY_NAME["balanced"]) == TrainingSettings()
+NAMES = [preset.name for preset in PRESETS]
 
 
-def test_careful_goes_less_far_and_aggressive_farther() -> None:
-    careful, balanced, aggressive = (settings(BY_NAME[n]) for n in BY_NAME)
-    assert careful.steps < balanced.steps < aggressive.steps
-    assert careful.kl > balanced.kl > aggressive.kl
-    scales = [s.learning_rate_scale for s in (careful, balanced, aggressive)]
-    assert scales == sorted(set(scales))
+def test_the_wizard_and_the_trainer_know_the_same_names() -> None:
+    assert (*NAMES, OWN) == KNOWN
+    assert set(KEYS) <= {*TrainingSettings.__dataclass_fields__}
 
 
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
-def test_a_preset_is_known_again_in_a_config(preset: Preset, tmp_path: Path) -> None:
-    lines = "".join(f"{key} = {value}\n" for key, value in preset.settings.items())
-    config: Config = parse(f"[training.settings]\nrank = 4\n{lines}", home=tmp_path)
-    assert preset_of(config.training.settings) == preset.name
-    assert set(preset.settings) <= set(KEYS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_preset_is_known_again_in_a_config(name: str, tmp_path: Path) -> None:
+    config = parse(f'[training.settings]\nrank = 4\npreset = "{name}"\n', home=tmp_path)
+    assert preset_of(config.training.settings) == name
 
 
-def test_own_values_are_no_preset() -> None:
+def test_nothing_is_balanced_and_own_values_are_no_preset() -> None:
+    assert preset_of({}) == "balanced"
     assert preset_of({"kl": 0.7}) == ""
-    assert preset_of({**BY_NAME["careful"].settings, "steps": 17}) == ""
+    assert preset_of({"preset": "careful", "steps": 17}) == ""
+    assert preset_of({"preset": "custom"}) == ""
+
+
+def test_who_chooses_a_preset_gives_up_what_would_win_over_it(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[training.settings]\nrank = 4\nkl = 0.7  # mine\n")
+    file = ConfigFile(tmp_path)
+    draft = Draft(
+        platform="terminal", preset="careful", schedule="auto", model="demo", backend="auto"
+    )
+    template.fill(file, draft)
+    assert (file.get("training.settings.preset"), file.get("training.settings.kl")) == (
+        "careful",
+        None,
+    )
+    assert file.get("training.settings.rank") == 4
+    own = ConfigFile(tmp_path)
+    draft.preset = OWN
+    template.fill(own, draft)
+    assert (own.get("training.settings.kl"), own.get("training.settings.preset")) == (0.7, None)

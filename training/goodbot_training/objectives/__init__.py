@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any
 
 from goodbot_training.advantages import compute_advantages
-from goodbot_training.mispo import TERMS, MisPo
+from goodbot_training.mispo import VARIANTS, MisPo
 from goodbot_training.objectives.base import Objective
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
 from goodbot_training.types import TrainingSettings
 
 _MAKERS: dict[str, Callable[[TrainingSettings], Objective]] = {
-    **dict.fromkeys(TERMS, lambda s: Objective(MisPo.from_settings(s), _against_baseline(s))),
+    **dict.fromkeys(VARIANTS, lambda s: Objective(MisPo.from_settings(s), _against_baseline(s))),
     "sft_good": lambda s: Objective(MisPo.from_settings(s), goods_only),
     "kto": lambda s: Objective(Kto(beta=s.beta), signed),
     "bco": lambda s: Objective(Bco(beta=s.beta), signed),

@@ -1,0 +1,133 @@
+"""`train --dry-run`: what a run would do now, in sentences and in numbers. It changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from goodbot.commands.base import Call, Result
+from goodbot.errors import UsageError
+from goodbot.events import ChannelKind
+from goodbot.store import set_aside
+
+FLAG = "--dry-run"
+
+
+async def dry_run(call: Call) -> Result:
+    """`data["trains"]` is False where `train` would have nothing to train on."""
+    s = call.services
+    if call.event.channel.kind is ChannelKind.SHARED:
+        raise UsageError(f"it tells much of others: write `train {FLAG}` to me privately")
+    readiness = await s.scheduler.readiness()
+    standing = await s.scheduler.standing()
+    aside = await s.store.read(lambda db: set_aside.listed(db, s.model))
+    prospect = await s.trainer.dry_run(busy=s.scheduler.training)
+    data: dict[str, Any] = {
+        "model": s.model, "learning": s.learning or None, **asdict(prospect),
+        "trains": prospect.train > 0 and prospect.train + prospect.held_out > 1,
+        "training": s.scheduler.training,
+        "waiting_for_consent": standing.waiting_for_consent,
+        "set_aside": [asdict(one) for one in aside],
+        "due": readiness.due, "why": readiness.why, "pressure": await s.scheduler.pressure() or None,
+    }  # fmt: skip
+    return Result(text="\n".join(sentences(data)), data=data)
+
+
+def sentences(data: Mapping[str, Any]) -> list[str]:
+    """What `data` says, a line a subject."""
+    trains = data["trains"]
+    lines = [_what(data)] if trains else ["There is nothing to train on: rate some answers first."]
+    lines.append(_ratings(data))
+    if unused := _unused(data):
+        lines.append(f"Not used: {'; '.join(unused)}.")
+    if trains:
+        if data["learning"]:
+            lines.append(f"Learns: {data['learning']}.")
+        if data["lora"]:
+            lines.append(
+                f"LoRA: {data['lora']:,} weights beside the model's {data['parameters']:,}, on "
+                f"{data['projections']} attention and MLP projections in {data['layers']} layers."
+            )
+        lines += _cost(data["estimate"]) if data["estimate"] else [data["unknown"]]
+    lines.append(_now(data))
+    return lines
+
+
+def _what(data: Mapping[str, Any]) -> str:
+    start = f"v{data['parent']}" if data["parent"] else "the base model"
+    objective = data["settings"].get("objective")
+    by = f" with the objective {objective}" if objective else ""
+    if data["interrupted"]:
+        return f"The interrupted training of {data['model']} would go on{data['interrupted']}{by}."
+    return f"Would train {data['model']}, going on from {start}{by}."
+
+
+def _ratings(data: Mapping[str, Any]) -> str:
+    again = f" ({data['replayed']} of them once more)" if data["replayed"] else ""
+    return (
+        f"Rated answers: {data['train']} to learn from{again}, {data['held_out']} held out, which the "
+        "gate asks about and a later run learns from."
+    )
+
+
+def _unused(data: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    if data["estimate"] and (too_long := data["estimate"]["too_long"]):
+        limit = data["settings"].get("max_sequence_tokens")
+        found.append(f"{too_long} of these too long (over {limit} tokens)")
+    if data["ties"]:
+        found.append(f"{data['ties']} without a side (as much good as bad was said)")
+    if data["waiting_for_consent"]:
+        found.append(
+            f"{data['waiting_for_consent']} of private chats until their people say `/rl share on`"
+        )
+    found.extend(
+        f"{one['answers']} set aside by run {one['run']} ({one['reason']}), until `release`"
+        for one in data["set_aside"]
+    )
+    return found
+
+
+def _cost(estimate: Mapping[str, Any]) -> list[str]:
+    cpu, wall = estimate["total"]["cpu"], estimate["total"]["wall"]
+    parts = ", ".join(f"{name} {_seconds(cost['cpu'])}" for name, cost in estimate["parts"].items())
+    how = {
+        "measured": "measured on a miniature of it",
+        "counted": "counted in operations, since one step takes long",
+    }.get(estimate["how"], estimate["how"])
+    memory = estimate["memory"]
+    need = estimate["peak"] or memory["needed"]
+    free = f" of {_bytes(memory['free'])} that are free" if memory["free"] else ""
+    again = "computed again for the gradient" if memory["recompute"] else "kept"
+    return [
+        f"Steps: {estimate['steps']} at a rate of {estimate['learning_rate']:.1e} or less, each answer "
+        f"about {estimate['passes']:.1f} times; "
+        f"{estimate['tokens']:,} tokens in all, {estimate['longest']:,} in the longest answer.",
+        f"Time: about {_seconds(cpu)} of processor time ({_seconds(estimate['least']['cpu'])} to "
+        f"{_seconds(estimate['most']['cpu'])}, by how soon the gate is sure), {_seconds(wall)} on the "
+        f"clock; {how}. Of it {parts}.",
+        f"Memory: about {_bytes(need)}{free}; {memory['tokens_per_forward']:,} tokens at once, "
+        f"activations {again}.",
+    ]
+
+
+def _now(data: Mapping[str, Any]) -> str:
+    if data["training"]:
+        return "Now: a training is under way; `status` shows how far it is."
+    if data["due"]:
+        return f"Now: it starts by itself ({data['why']})."
+    starts = " `train` starts it all the same." if data["trains"] else ""
+    busy = f" The machine: {data['pressure']}." if data["pressure"] else ""
+    busy = busy if (data["pressure"] or "") not in data["why"] else ""
+    return f"Now: it does not start by itself: {data['why']}.{busy}{starts}"
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 300 else f"{seconds / 60:.0f} min"
+
+
+def _bytes(count: float) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,0 +1,33 @@
+"""`goodbot train --dry-run` as a person types it."""
+
+from __future__ import annotations
+
+from tests.cli.program import Bot, need_backend
+
+
+def test_with_no_ratings_it_says_why_and_exits_with_2(bot: Bot) -> None:
+    need_backend()
+    done = bot.call("train", "--dry-run")
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout.splitlines() == [
+        "There is nothing to train on: rate some answers first.",
+        "Rated answers: 0 to learn from, 0 held out, which the gate asks about and a later run learns "
+        "from.",
+        "Now: it does not start by itself: 0 of 40 ratings until the next training.",
+    ]
+
+
+def test_the_real_worker_s_numbers_reach_the_terminal(running: Bot) -> None:
+    running.call("chat", input="Hello\n1\nWhat is 1+1?\n2\nWhat is 2+2?\n1\nWhat is 3+4?\n2\n")
+    before = running.json("status")
+    data = running.json("train", "--dry-run")
+    assert data["trains"]
+    assert data["train"] + data["held_out"] == before["ratings"] >= 4
+    estimate = data["estimate"]
+    assert (estimate["how"], estimate["train"]) == ("measured", data["train"])
+    assert estimate["total"]["cpu"] > estimate["parts"]["load"]["cpu"] > 0
+    assert estimate["peak"] > 10**8
+    assert data["learning"].startswith("balanced, 1.0M dense: rate ")
+    assert data["lora"] > 10_000
+    after = running.json("status")
+    assert (after["ratings"], after["last_run"]) == (before["ratings"], before["last_run"])

@@ -1,0 +1,125 @@
+"""`train --dry-run`: it says what a run would be, and leaves everything as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.commands.base import Result
+from goodbot.errors import UsageError
+from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey
+
+from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows
+
+
+async def ask(bot: Bot, channel: ChannelRef = CHANNEL) -> Result:
+    """What the owner is told, as the control socket hands it on."""
+    event = CommandEvent(
+        event_id="ask", order=OrderKey(1), user=OWNER, channel=channel, name="train",
+        args="--dry-run wait",
+    )  # fmt: skip
+    result = await bot.app.commands.execute(event, direct=True)
+    assert result.later is not None, "other commands do not wait for it"
+    return await result.later()
+
+
+async def everything(bot: Bot) -> dict[str, Any]:
+    """The store, but for the trail of commands, and the files of adapters and of runs."""
+    tables = await rows(
+        bot.store,
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+    )
+    content = {
+        name: await rows(bot.store, f"SELECT * FROM {name}")
+        for (name,) in tables
+        if name != "audit"
+    }
+    home = bot.app.config.home
+    files = sorted(
+        str(path.relative_to(home))
+        for folder in ("adapters", "staging")
+        for path in (home / folder).rglob("*")
+    )
+    return {**content, "files": files}
+
+
+async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        made = await bot.rated(9)
+        await bot.react(made[8], "👎", user="rater")  # the owner said good: a tie
+        result = await ask(bot)
+        assert result.text.splitlines() == [
+            f"Would train {bot.app.model.name}, going on from the base model.",
+            "Rated answers: 6 to learn from, 2 held out, which the gate asks about and a later run "
+            "learns from.",
+            "Not used: 1 of these too long (over 4096 tokens); 1 without a side (as much good as bad "
+            "was said).",
+            "Steps: 4 at a rate of 3.0e-03 or less, each answer about 2.0 times; 80 tokens in all, 12 in "
+            "the longest answer.",
+            "Time: about 4.8 s of processor time (4.0 s to 9.0 s, by how soon the gate is sure), 9.6 s "
+            "on the clock; measured on a miniature of it. Of it load 4.0 s, gate 0.8 s.",
+            "Memory: about 700 MB of 16.0 GB that are free; 96 tokens at once, activations kept.",
+            "Now: it does not start by itself: training starts on command: `train`. `train` starts it "
+            "all the same.",
+        ]
+        assert result.data["trains"]
+        assert (result.data["train"], result.data["held_out"], result.data["ties"]) == (6, 2, 1)
+        assert result.data["estimate"]["total"] == {"cpu": 4.8, "wall": 9.6}
+
+
+async def test_it_changes_nothing(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        before = await everything(bot)
+        first = await ask(bot)
+        assert await everything(bot) == before
+        assert (await ask(bot)).data == first.data
+        run = await (await bot.app.scheduler.start("now"))
+        assert (run.run, run.version) == (1, 1), "no number was used up"
+        assert (await bot.app.registry.active()) == 1
+
+
+async def test_with_nothing_to_train_on_it_says_why(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        result = await ask(bot)
+        assert not result.data["trains"]
+        assert result.data["estimate"] is None
+        assert result.text.splitlines() == [
+            "There is nothing to train on: rate some answers first.",
+            "Rated answers: 0 to learn from, 0 held out, which the gate asks about and a later run "
+            "learns from.",
+            "Now: it does not start by itself: 0 of 8 ratings until the next training.",
+        ]
+
+
+async def test_a_backend_that_cannot_tell_leaves_the_rest(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(**{"no plan": "Training needs about 90 GB of memory and 1 GB is free."})
+        result = await ask(bot)
+        assert result.data["trains"]
+        assert "Not estimated: Training needs about 90 GB of memory" in result.text
+        assert "Rated answers: 6 to learn from" in result.text
+
+
+async def test_beside_a_training_nothing_is_computed(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        await bot.rated(2)
+        result = await ask(bot)
+        assert "Not estimated: a training is under way." in result.text
+        assert "Now: a training is under way" in result.text
+        await bot.finish_training()
+
+
+async def test_an_owner_asks_in_private_and_nobody_else_does(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        assert "Would train fake" in await bot.command("train", "--dry-run")
+        assert "Would train" not in await bot.command("train", "--dry-run", user="rater")
+        group = replace(CHANNEL, id="group", kind=ChannelKind.SHARED)
+        with pytest.raises(UsageError, match="privately"):
+            await ask(bot, group)

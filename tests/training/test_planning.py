@@ -1,0 +1,148 @@
+"""What a round would cost: the arithmetic by hand, and the real worker's estimate against its round."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from goodbot.errors import TrainingError
+from goodbot.models import architecture
+from goodbot.models.machine import Place
+from goodbot_training import planning
+from goodbot_training.batches import planned_steps
+from goodbot_training.planning import formula
+from goodbot_training.planning.cost import Cost, Line
+from goodbot_training.planning.gate import portions
+from goodbot_training.types import Job, TrainingSettings
+
+from tests.support import require
+from tests.training.factories import raw_item, raw_job
+from tests.training.test_presets import DENSE
+from tests.training.test_worker import FACTORIES, SECRET, make_job
+
+LLAMA = {**DENSE, "model_type": "llama"}
+
+
+def test_a_line_through_what_was_measured() -> None:
+    def points(*found: tuple[float, float]) -> Line:
+        return Line.through([(n, Cost(cpu=cpu, wall=2 * cpu)) for n, cpu in found])
+
+    line = points((1, 3.0), (3, 7.0))
+    assert (line.at(10).cpu, line.at(10).wall) == (pytest.approx(21.0), pytest.approx(42.0))
+    assert points((2, 4.0), (2, 6.0)).at(4).cpu == pytest.approx(10.0), "of one size: through 0"
+    assert points((1, 1.0), (3, 9.0)).at(2).cpu == pytest.approx(5.0), "never below 0 at the start"
+    assert points((1, 4.0), (3, 2.0)).at(9).cpu == pytest.approx(3.0), "more never costs less"
+    assert points().at(3) == Cost()
+
+
+def test_the_gate_asks_for_a_portion_of_each_or_for_half_or_for_all() -> None:
+    assert portions(TrainingSettings(gate_anchors=256)) == (2.0, 3.0, 8.0)
+    assert portions(TrainingSettings(gate_anchors=256), rare=True) == (2.0, 6.0, 8.0)
+    assert portions(TrainingSettings(gate_anchors=32)) == (1.0, 1.0, 1.0)
+    assert portions(TrainingSettings(gate_anchors=64)) == (2.0, 2.0, 2.0)
+
+
+def test_the_operations_by_hand() -> None:
+    shape = architecture.read(LLAMA)
+    body = 2 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 128 * 64)
+    assert shape.active_body == body
+    lora = shape.lora(8)
+    flops = formula.training_flops(100, 40, shape, lora)
+    assert flops == 100 * (4 * body + 6 * lora) + 40 * 4 * 64 * 512
+    again = formula.training_flops(100, 40, shape, lora, recompute=True)
+    assert again - flops == 100 * 2 * body
+
+
+def test_a_step_is_timed_by_its_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Place(backend="torch", device="cpu", memory=1 << 34, flops=1e6, bandwidth=1e9, step=1e-3)
+    monkeypatch.setattr(formula, "place", Mock(return_value=slow))
+    shape = architecture.read(LLAMA)
+    item = raw_item(prompt_tokens=[1] * 60, tokens=[2] * 40, logprobs=[-1.0] * 40)
+    job = Job.parse(raw_job(items=[item, {**item, "id": "other"}]))
+    expected = 8 * formula.training_flops(100, 40, shape, shape.lora(8)) / 1e6
+    assert formula.step_seconds(job, shape, "torch") == pytest.approx(expected)
+
+
+def spawn(mode: str, job: dict[str, Any], factory: str) -> tuple[list[dict[str, Any]], float]:
+    """The events of a worker, and its CPU seconds as the system counts them."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "goodbot_training.worker", mode, factory],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(job) + "\n")
+        process.stdin.close()
+        text = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert SECRET not in text
+    return [json.loads(line) for line in text.splitlines()], usage.ru_utime + usage.ru_stime
+
+
+@pytest.mark.parametrize("backend", FACTORIES)
+def test_the_estimate_of_a_real_round(backend: str, random_model: Path, tmp_path: Path) -> None:
+    """Within a factor of two, both ways; `tests/benchmarks/bench_estimate.py` tells how near."""
+    require("torch" if backend == "torch" else "mlx_lm")
+    one, two = tmp_path / "plan", tmp_path / "round"
+    one.mkdir()
+    two.mkdir()
+    job = make_job(random_model, one)
+    job["settings"] |= {"steps": 16, "gate_anchors": 64}
+    [done], _ = spawn("plan", job, FACTORIES[backend])
+    estimate = done["estimate"]
+    assert done["event"] == "done"
+    assert estimate["how"] == "measured"
+    assert (estimate["train"], estimate["held_out"], estimate["too_long"]) == (6, 2, 0)
+    steps = planned_steps(6, TrainingSettings.from_mapping(job["settings"]))
+    assert (estimate["steps"], estimate["memory"]["recompute"]) == (steps, False)
+    parts = sum(cost["cpu"] for cost in estimate["parts"].values())
+    assert estimate["total"]["cpu"] == pytest.approx(parts, rel=0.01)
+    assert estimate["least"]["cpu"] <= estimate["total"]["cpu"] <= estimate["most"]["cpu"]
+    events, took = spawn("train", {**job, "output": str(two)}, FACTORIES[backend])
+    assert events[-1]["event"] == "done"
+    planned = [event for event in events if event.get("phase") == "train"]
+    assert planned[-1]["steps"] == estimate["steps"]
+    assert took / 2 < estimate["total"]["cpu"] < took * 2
+
+
+class Unloaded:
+    """A backend that has nothing but its name."""
+
+    name = "torch"
+
+
+def test_a_plan_of_nothing_says_so(random_model: Path, tmp_path: Path) -> None:
+    job = make_job(random_model, tmp_path)
+    for item in job["items"]:
+        item["split"] = "held_out"
+    with pytest.raises(TrainingError, match="no rated turn"):
+        planning.run_plan(Job.parse(job), Unloaded(), _unheard)  # type: ignore[arg-type]
+
+
+def _unheard(event: dict[str, Any]) -> None:
+    raise AssertionError(event)
+
+
+def test_a_slow_model_is_not_loaded(
+    random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Place(backend="torch", device="cpu", memory=1 << 34, flops=1e7, bandwidth=1e9, step=1e-3)
+    monkeypatch.setattr(formula, "place", Mock(return_value=slow))
+
+    events: list[dict[str, Any]] = []
+    job = Job.parse(make_job(random_model, tmp_path))
+    estimate = planning.run_plan(job, Unloaded(), events.append)  # type: ignore[arg-type]
+    assert estimate.how == "counted"
+    assert (estimate.train, estimate.held_out, estimate.steps) == (6, 2, 4)
+    assert estimate.parts["train"].wall > estimate.parts["rollouts"].wall > 0
+    assert events == [{"event": "done", "estimate": events[0]["estimate"]}]
+    json.dumps(events)

@@ -1,0 +1,156 @@
+"""The cost of a round by its operations, for models of which one step takes long; nothing is loaded.
+
+With N_b the weights of the layers that a token meets, N_lora those of the adapter, H = hidden times
+vocabulary, S tokens of which R of the response, in floating point operations:
+
+    scoring = 2 S (N_b + H) a policy     training = S (4 N_b + 6 N_lora) + 4 R H  (+ 2 S N_b recomputed)
+
+divided by the rate of matrix products that this processor is measured at, in less than a second, or
+by what a small GPU of its kind does (`goodbot.models.machine`). A sampled token takes reading the weights
+that it meets, once for all rows of a group.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from goodbot.events import Message
+from goodbot.models.architecture import Architecture
+from goodbot.models.machine import Place, place
+
+from goodbot_training.advantages import to_learn
+from goodbot_training.batches import planned_steps
+from goodbot_training.memory import Memory
+from goodbot_training.objectives import make_objective
+from goodbot_training.planning.cost import Cost, Estimate
+from goodbot_training.planning.gate import PORTION, portions
+from goodbot_training.presets import adapted
+from goodbot_training.types import HELD_OUT, Item, Job, data_error
+
+_LETTERS = 4
+"""Of a text in a token, where the server gave no tokens."""
+_DISK = 5e8
+"""Bytes a second that weights are read with."""
+_IMPORTS = 6.0
+"""Seconds of a process before it loads a model."""
+_CALIBRATION = 0.2
+_GROUPS = 8
+"""Groups of prompts of one length among `PORTION`, guessed."""
+
+
+def step_seconds(job: Job, shape: Architecture, backend: str) -> float:
+    """Of one optimizer step, by the formula."""
+    rows = [_tokens(item) for item in job.items] or [(1, 1)]
+    rows = [row for row in rows if sum(row) <= job.settings.max_sequence_tokens] or [(1, 1)]
+    mean = [sum(side) / len(rows) for side in zip(*rows, strict=True)]
+    flops = training_flops(mean[0] + mean[1], mean[1], shape, shape.lora(job.settings.rank))
+    return job.settings.batch_size * flops / place(backend).flops
+
+
+def training_flops(
+    tokens: float, response: float, shape: Architecture, lora: int, *, recompute: bool = False
+) -> float:
+    """Of a forward and a backward pass over so many tokens, of which some are responses."""
+    body = (6 if recompute else 4) * shape.active_body
+    return tokens * (body + 6 * _met(shape, lora)) + 4 * response * shape.head
+
+
+def _met(shape: Architecture, lora: int) -> float:
+    """The adapter's weights that one token is multiplied with."""
+    return lora * shape.active_body / shape.body if shape.body else lora
+
+
+def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estimate:
+    """The estimate by the formula. Raises TrainingError where nothing is left or does not fit."""
+    settings = job.settings
+    rows = [(item, *_tokens(item)) for item in job.items]
+    kept = [row for row in rows if row[1] + row[2] <= settings.max_sequence_tokens]
+    train = [row for row in kept if row[0].split != HELD_OUT]
+    if not train:
+        raise data_error("There is no rated turn to train on.")
+    lengths = [prompt + response for _, prompt, response in kept]
+    plan = memory.plan(lengths, job)
+    here = place(backend)
+    steps = planned_steps(len(train), settings)
+    passes = steps * settings.batch_size / len(train)
+    lora = shape.lora(settings.rank)
+    forward = 2 * shape.active / here.flops  # seconds a token
+    policies = sum(
+        (1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour))
+        * size
+        for (item, _, _), size in zip(kept, lengths, strict=True)
+    )
+    one_pass = sum(
+        training_flops(prompt + response, response, shape, lora, recompute=plan.recompute)
+        for _, prompt, response in train
+    )
+    judged = sum(prompt + response for item, prompt, response in kept if item.split == HELD_OUT)
+    parts = {
+        "load": _IMPORTS + memory.fixed / _DISK,
+        "rollouts": policies * forward,
+        "train": passes * one_pass / here.flops,
+    }
+    portion = _portion(job, shape, here, forward)
+    least, usual, most = (number * portion for number in portions(settings))
+    before = sum(parts.values()) + judged * forward
+    threads = _threads(here)
+    rate = settings.rate_for(adapted(shape))
+    rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
+    advantages, _ = make_objective(settings).advantages(job.baseline, rewards, weights)
+    return Estimate(
+        how="counted",
+        train=len(train),
+        held_out=len(kept) - len(train),
+        too_long=len(rows) - len(kept),
+        tokens=sum(lengths),
+        longest=max(lengths),
+        learning_rate=rate * to_learn(advantages),
+        steps=steps,
+        passes=passes,
+        memory=plan,
+        peak=0,
+        parts={
+            name: _cost(seconds, threads)
+            for name, seconds in {**parts, "gate": judged * forward + usual}.items()
+        },
+        total=_cost(before + usual, threads),
+        least=_cost(before + least, threads),
+        most=_cost(before + most, threads),
+    )
+
+
+def _portion(job: Job, shape: Architecture, here: Place, forward: float) -> float:
+    """Seconds of `PORTION` answers: prompts, then token after token, then their scores."""
+    anchors = job.anchors or [item.messages for item in job.items]
+    prompt = sum(_letters(messages) for messages in anchors) / len(anchors) / _LETTERS
+    answer = job.settings.gate_max_tokens
+    width = 4 if here.device == "cpu" else 2
+    token = shape.layers * here.step + shape.active * width / here.bandwidth
+    return PORTION * (2 * prompt + answer) * forward + _GROUPS * answer * token
+
+
+def _tokens(item: Item) -> tuple[int, int]:
+    """Of the prompt and of the response."""
+    if item.captured:
+        return len(item.prompt_tokens), len(item.tokens)
+    return _letters(item.messages) // _LETTERS + 1, len(item.response) // _LETTERS + 1
+
+
+def _letters(messages: Sequence[Message]) -> int:
+    return sum(len(str(message["content"])) for message in messages)
+
+
+def _threads(here: Place) -> float:
+    """Processors that a matrix product keeps busy; beside a GPU one waits for it."""
+    if here.device != "cpu":
+        return 1.0
+    matrix, cpu, wall = np.ones((768, 768), np.float32), time.process_time(), time.perf_counter()
+    while time.perf_counter() - wall < _CALIBRATION:
+        np.matmul(matrix, matrix)
+    return max(1.0, (time.process_time() - cpu) / (time.perf_counter() - wall))
+
+
+def _cost(seconds: float, threads: float) -> Cost:
+    return Cost(cpu=seconds * threads, wall=seconds)
