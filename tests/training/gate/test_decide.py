@@ -1,0 +1,137 @@
+"""What passes, what is refused, and the sentence that it says: no more than the figures do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from goodbot_training.gate import decide
+from goodbot_training.types import TrainingSettings
+
+SETTINGS = TrainingSettings()
+SOUND: dict[str, float] = {
+    "finite": 1.0,
+    "fits": 1.0,
+    "held_out": 8.0,
+    "margin_change": 0.4,
+    "margin_low": 0.1,
+    "margin_high": 0.7,
+    "told": 8.0,
+    "told_rounds": 1.0,
+    "told_change": 0.4,
+    "told_low": 0.05,
+    "told_high": 0.75,
+    "compared": 64.0,
+    "anchors": 128.0,
+    "foreign": 2.0,
+    "foreign_before": 0.0,
+    "retained": 0.99,
+    "anchor_loss_change": 0.3,
+    "drift": 0.3,
+    "length_ratio": 0.3,
+    "empty_before": 0.0,
+    "empty_after": 0.0,
+    "looping_before": 0.0,
+    "looping_after": 0.02,
+    "unfinished_before": 0.125,
+    "unfinished_after": 0.1,
+    "distinct_before": 0.95,
+    "distinct_after": 0.8,
+}
+ENOUGH = {"told": 64.0, "told_rounds": 8.0}
+
+
+def test_with_few_held_out_ratings_it_claims_no_harm_and_nothing_else() -> None:
+    verdict = decide(SOUND, SETTINGS)
+    assert verdict.passed
+    assert verdict.reason == (
+        "No harm found in 128 sampled answers (2 hold something that the base model would hardly "
+        "ever say); 8 held-out ratings are too few to tell whether it is better."
+    )
+
+
+def test_better_is_said_with_an_interval_that_excludes_nothing() -> None:
+    better = decide(SOUND | ENOUGH, SETTINGS)
+    assert better.passed
+    assert "tells good from bad answers better: +0.40 nats a token (99% interval +0.05 to" in (
+        better.reason
+    )
+    assert "on 64 held-out ratings of 8 rounds" in better.reason
+    unclear = decide(SOUND | ENOUGH | {"told_low": -0.01}, SETTINGS)
+    assert unclear.passed
+    assert "Too little to tell whether it is better: +0.40 nats a token (99%" in unclear.reason
+
+
+@pytest.mark.parametrize("told", [0.0, 1.0, 8.0, 59.0, 60.0, 640.0])
+@pytest.mark.parametrize("low", [-0.5, 0.05])
+def test_no_share_and_no_margin_stands_without_its_interval(told: float, low: float) -> None:
+    reason = decide(SOUND | {"told": told, "told_low": low}, SETTINGS).reason
+    assert ("better:" in reason) == (told >= 60), reason
+    assert ("too few to tell" in reason) == (told < 60), reason
+    bare = re.sub(r"[+-][\d.]+ nats a token \(99% interval [+-][\d.]+ to [+-][\d.]+\)", "", reason)
+    assert "%" not in bare, reason
+    assert "nats" not in bare, reason
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        ({"finite": 0.0}, "not finite"),
+        ({"fits": 0.0}, "another model"),
+        ({"changed": 0.0}, "nothing to learn"),
+        ({"speaks": 0.0}, "numbers that are not finite"),
+        ({"margin_high": -0.1, "margin_low": -0.7, "margin_change": -0.4},
+         "worse than the policy before it: -0.40 nats a token (95% interval -0.70 to -0.10) on 8"),
+        (ENOUGH | {"told_high": -0.1, "told_low": -0.5}, "makes it worse"),
+        ({"foreign": 4.0}, "lost knowledge: 4 of 128"),
+        ({"retained": 0.9}, "lost language"),
+        ({"anchor_loss_change": 2.0}, "its loss on the base"),
+        ({"drift": 3.0}, "drifted"),
+        ({"empty_after": 0.25}, "16 of 64 of its answers are empty (the base: 0 of 64)"),
+        ({"looping_after": 0.5}, "repeat themselves"),
+        ({"unfinished_after": 0.9}, "come to no end (the base: 8 of 64)"),
+        ({"length_ratio": 3.0}, "3.00 times as long"),
+        ({"length_ratio": 0.1}, "0.10 times as long"),
+        ({"distinct_after": 0.1}, "same answer"),
+    ],
+)  # fmt: skip
+def test_what_is_broken_is_refused_with_its_figures(figures: dict[str, float], words: str) -> None:
+    verdict = decide(SOUND | figures, SETTINGS)
+    assert not verdict.passed
+    assert words.lower() in verdict.reason.lower(), verdict.reason
+    assert verdict.reason.endswith("."), "a sentence"
+    assert not verdict.reason[0].islower()
+
+
+def test_a_bad_round_among_good_ones_is_refused_by_its_own_ratings_only() -> None:
+    """What the rounds before it have done is neither its fault nor its merit."""
+    fell = {"margin_low": -0.9, "margin_change": -0.5, "margin_high": -0.1}
+    assert not decide(SOUND | ENOUGH | fell, SETTINGS).passed
+    unsure = {"margin_low": -0.9, "margin_change": -0.3, "margin_high": 0.3}
+    assert decide(SOUND | ENOUGH | unsure, SETTINGS).passed
+
+
+def test_what_the_base_says_as_often_itself_is_no_loss() -> None:
+    odd = SOUND | {"foreign": 9.0}
+    assert decide(odd | {"foreign_before": 6.0}, SETTINGS).passed
+    refused = decide(odd | {"foreign_before": 5.0}, SETTINGS)
+    assert "9 of 128 answers" in refused.reason
+    assert "(its own: 5; allowed: 3 more)" in refused.reason
+
+
+def test_one_or_two_odd_answers_among_few_are_chance() -> None:
+    few = TrainingSettings(gate_anchors=8)
+    assert decide(SOUND | {"anchors": 8.0, "foreign": 2.0}, few).passed
+    assert not decide(SOUND | {"anchors": 8.0, "foreign": 3.0}, few).passed
+    many = TrainingSettings(gate_anchors=512)
+    assert decide(SOUND | {"anchors": 512.0, "foreign": 6.0}, many).passed
+    assert not decide(SOUND | {"anchors": 100.0, "foreign": 7.0}, many).passed
+
+
+def test_what_could_not_be_measured_vetoes_nothing() -> None:
+    verdict = decide({"finite": 1.0, "held_out": 0.0, "told": 0.0, "told_rounds": 0.0}, SETTINGS)
+    assert verdict.passed
+    assert verdict.reason == (
+        "No answers were sampled; without good and bad held-out ratings there are too few to tell "
+        "whether it is better."
+    )

@@ -1,0 +1,148 @@
+"""The verdict, a pure function of the figures, in one sentence that claims no more than they do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from goodbot_training.types import TrainingSettings
+
+Metrics = Mapping[str, float]
+
+ENOUGH = 60
+"""Held-out ratings; with fewer the gate says nothing about better."""
+CLAIM_LEVEL = 0.99
+"""Of the interval that must exclude 0 before it says better."""
+HARM_LEVEL = 0.95
+"""Of the interval of one round that must lie below 0 before that round is refused for it."""
+_FOREIGN_AT_LEAST = 3  # one or two answers are chance, however few were asked for
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """Whether a candidate may be served; `reason` is a sentence or two with the deciding figures."""
+
+    passed: bool
+    reason: str
+    metrics: Metrics
+
+
+def decide(metrics: Metrics, settings: TrainingSettings) -> Verdict:
+    """The verdict on `measure`'s figures; a figure that could not be taken vetoes nothing."""
+    for sentence in _objections(metrics, settings):
+        return Verdict(passed=False, reason=sentence[0].upper() + sentence[1:], metrics=metrics)
+    return Verdict(passed=True, reason=_claims(metrics), metrics=metrics)
+
+
+def foreign_allowed(settings: TrainingSettings) -> int:
+    """How many answers of all that may be sampled may hold something foreign to the base, beyond its own."""
+    share = settings.gate_max_foreign * settings.gate_anchors
+    return max(_FOREIGN_AT_LEAST - 1, math.floor(share + 1e-9))
+
+
+def _objections(m: Metrics, settings: TrainingSettings) -> list[str]:
+    """What speaks against the candidate, the clearest sign first."""
+    for name, sentence in (
+        ("finite", "the adapter holds numbers that are not finite."),
+        ("fits", "the adapter was made for another model: its shapes or its base's name differ."),
+        ("changed", "there was nothing to learn, since all ratings of this round say what was "
+                    "expected."),
+        ("speaks", "its answers come out as numbers that are not finite."),
+    ):  # fmt: skip
+        if not m.get(name, 1.0):
+            return [sentence]
+    found: list[str] = []
+    if m.get("margin_high", 0.0) < 0:
+        found.append(
+            f"it tells good from bad answers worse than the policy before it: "
+            f"{_interval(m, 'margin', HARM_LEVEL)} on {m['held_out']:.0f} held-out ratings."
+        )
+    elif m.get("told", 0) >= ENOUGH and m["told_high"] < 0:
+        found.append(f"what it was taught makes it worse: {_told(m)}.")
+    return found + (_damage(m, settings) if "anchors" in m else [])
+
+
+def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
+    """What is broken in the sampled answers."""
+    found: list[str] = []
+    for name, words in (
+        ("empty", "are empty"),
+        ("looping", "repeat themselves"),
+        ("unfinished", "come to no end"),
+    ):
+        if m[f"{name}_after"] > m[f"{name}_before"] + settings.gate_max_degenerate:
+            found.append(
+                f"{_of(m, f'{name}_after')} of its answers {words} "
+                f"(the base: {_of(m, f'{name}_before')})."
+            )
+    allowed = foreign_allowed(settings)
+    if m["foreign"] - m["foreign_before"] > allowed:
+        found.append(
+            f"it has lost knowledge: {m['foreign']:.0f} of {m['anchors']:.0f} answers hold something "
+            f"that the base model would hardly ever say (its own: {m['foreign_before']:.0f}; allowed: "
+            f"{allowed} more)."
+        )
+    if m["retained"] < settings.gate_min_retained:
+        found.append(
+            f"it has lost language: of the words that the base model is sure of, it still expects "
+            f"{m['retained']:.3f} (at least {settings.gate_min_retained:g})."
+        )
+    for name, words, limit in (
+        ("anchor_loss_change", "its loss on the base model's own answers rose by",
+         settings.gate_max_anchor_loss),
+        ("drift", "it has drifted from the base model by", settings.gate_max_drift),
+    ):  # fmt: skip
+        if m[name] > limit:
+            found.append(f"{words} {m[name]:.2f} nats a token (allowed {limit:g}).")
+    ratio, high = m["length_ratio"], settings.gate_max_length_ratio
+    if not high**-2 <= ratio <= high:
+        found.append(
+            f"its answers are {ratio:.2f} times as long as the base's "
+            f"(allowed {high**-2:.2f} to {high:g})."
+        )
+    if m.get("distinct_after", 1.0) < settings.gate_min_distinct * m.get("distinct_before", 1.0):
+        found.append(
+            f"it gives the same answer to different questions (different answers a question: "
+            f"{m['distinct_after']:.2f}, the base: {m['distinct_before']:.2f})."
+        )
+    return found
+
+
+def _claims(m: Metrics) -> str:
+    """What may be said for it: no harm, and better only beyond doubt."""
+    if "anchors" in m:
+        sound = (
+            f"No harm found in {m['anchors']:.0f} sampled answers ({m['foreign']:.0f} hold something "
+            "that the base model would hardly ever say)"
+        )
+    else:
+        sound = "No answers were sampled"
+    told = m.get("told", 0)
+    if not told:
+        return (
+            f"{sound}; without good and bad held-out ratings there are too few to tell whether it is "
+            "better."
+        )
+    if told < ENOUGH:
+        return f"{sound}; {told:.0f} held-out ratings are too few to tell whether it is better."
+    if m["told_low"] > 0:
+        return f"{sound}, and it tells good from bad answers better: {_told(m)}."
+    return f"{sound}. Too little to tell whether it is better: {_told(m)}."
+
+
+def _told(m: Metrics) -> str:
+    rounds = f" of {m['told_rounds']:.0f} rounds" if m["told_rounds"] > 1 else ""
+    return f"{_interval(m, 'told', CLAIM_LEVEL)} on {m['told']:.0f} held-out ratings{rounds}"
+
+
+def _interval(m: Metrics, name: str, level: float) -> str:
+    return (
+        f"{m[f'{name}_change']:+.2f} nats a token ({level:.0%} interval "
+        f"{m[f'{name}_low']:+.2f} to {m[f'{name}_high']:+.2f})"
+    )
+
+
+def _of(m: Metrics, name: str) -> str:
+    """`13 of 64`: a count says how little it rests on."""
+    return f"{m[name] * m['compared']:.0f} of {m['compared']:.0f}"

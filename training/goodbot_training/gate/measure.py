@@ -1,0 +1,175 @@
+"""The candidate's figures: how it and the base answer, and what it makes of held-out ratings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from goodbot.backend import (
+    Sampled,
+    Sampler,
+    SampleRequest,
+    TokenizedTurn,
+    TrainingBackend,
+)
+from goodbot.errors import AdapterError, ServerError
+from goodbot.models.directory import identity
+
+from goodbot_training.gate.answers import compare_answers
+from goodbot_training.gate.decide import CLAIM_LEVEL, HARM_LEVEL, foreign_allowed
+from goodbot_training.gate.margin import margin, sums
+from goodbot_training.gate.retention import foreign, foreign_below, retained
+from goodbot_training.rollouts import Rollout, score
+from goodbot_training.types import Job
+
+if TYPE_CHECKING:
+    from goodbot.backend import Floats
+
+_PORTION = 64
+"""Answers sampled at once."""
+
+
+def measure(
+    job: Job,
+    backend: TrainingBackend,
+    candidate: Path,
+    *,
+    held_out: Sequence[Rollout],
+    parent_logprobs: Sequence[Floats],
+    temperature: float,
+) -> dict[str, float]:
+    """The figures that `decide` goes by. `candidate` is its directory; the backend holds it in place.
+
+    `parent_logprobs` are those of `held_out` under the policy before the round. Answers are sampled
+    at `temperature` to the job's anchors, or to its items' conversations where it has none.
+    """
+    from goodbot_training.backends.adapters import read_adapter
+
+    sampler = backend.sampler()
+    try:
+        read_adapter(candidate)
+    except AdapterError:
+        return {"finite": 0.0}
+    try:
+        sampler.load_adapter(1, candidate)  # what will be served, as it lies on the disk
+    except AdapterError:
+        return {"finite": 1.0, "fits": 0.0}
+    if any(_of_another_base(adapter, job.model) for adapter in (candidate, job.parent)):
+        return {"finite": 1.0, "fits": 0.0}
+    metrics = {"finite": 1.0, "fits": 1.0}
+    metrics |= _held_out(job, backend, held_out, parent_logprobs)
+    if not job.settings.gate_anchors or not metrics.get("speaks", 1.0):
+        return metrics
+    return metrics | _answers(job, backend, sampler, temperature)
+
+
+def _held_out(
+    job: Job, backend: TrainingBackend, held_out: Sequence[Rollout], before: Sequence[Floats]
+) -> dict[str, float]:
+    """This round's margin with its interval, its sums for the rounds to come, and that of them all."""
+    now = score(
+        backend,
+        [rollout.turn for rollout in held_out],
+        [rollout.temperature for rollout in held_out],
+        adapter=True,
+        budget=job.settings.tokens_per_forward,
+    )
+    if not all(np.isfinite(row).all() for row in now):
+        return {"speaks": 0.0}
+    own = sums(held_out, before, now)
+    metrics = {"held_out": float(own.n), "xx": own.xx, "xy": own.xy, "yy": own.yy}
+    for name, rounds, level in (
+        ("margin", [own], HARM_LEVEL),
+        ("told", [own, *job.judged], CLAIM_LEVEL),
+    ):
+        found = margin(rounds, level)
+        if name == "told":
+            metrics |= {"told": float(found.ratings), "told_rounds": float(found.rounds)}
+        if math.isfinite(found.low):
+            metrics |= {
+                f"{name}_change": found.change,
+                f"{name}_low": found.low,
+                f"{name}_high": found.high,
+            }
+    return metrics
+
+
+def _answers(
+    job: Job, backend: TrainingBackend, sampler: Sampler, temperature: float
+) -> dict[str, float]:
+    """How the candidate answers, beside the base."""
+    settings = job.settings
+    anchors = job.anchors or [item.messages for item in job.items]
+    requests = [
+        SampleRequest(
+            messages=anchors[index % len(anchors)],
+            max_tokens=settings.gate_max_tokens,
+            temperature=temperature,
+            seed=index,  # the same numbers for base and candidate: what differs is the policy
+        )
+        for index in range(settings.gate_anchors)
+    ]
+
+    def scores(answers: Sequence[Sampled], *, adapter: bool) -> list[Floats]:
+        turns = [TokenizedTurn(prompt=answer.prompt, response=answer.tokens) for answer in answers]
+        heat = [temperature or 1.0] * len(turns)
+        return score(backend, turns, heat, adapter=adapter, budget=settings.tokens_per_forward)
+
+    sampler.activate(0)
+    before = sampler.sample_many(requests[:_PORTION])
+    after: list[Sampled] = []
+    read: list[Floats] = []
+    strange, usual, allowed = 0, 0, foreign_allowed(settings)
+    while len(after) < len(requests):
+        portion = requests[len(after) : len(after) + _PORTION]
+        sampler.activate(1)
+        try:
+            after += sampler.sample_many(portion)
+        except ServerError:  # the base has answered the same: the candidate's numbers overflow
+            return {"speaks": 0.0}
+        read += scores(after[len(read) :], adapter=False)
+        if usual and len(before) < len(after):  # then chance has a part in it, and is measured too
+            sampler.activate(0)
+            before += sampler.sample_many(portion)
+        below = foreign_below(_own(before))
+        strange, usual = foreign(read, below), foreign(_own(before), below)
+        more = strange - usual
+        if more > allowed or (more <= 0 and 2 * len(after) >= len(requests)):
+            break  # more answers would not change the verdict
+    sampler.activate(1)
+    by_base, by_candidate = _own(before), scores(before, adapter=True)
+    return compare_answers(before, after) | {
+        "anchors": float(len(after)),
+        "foreign": float(strange),
+        "foreign_before": float(usual),
+        "retained": retained(by_base, by_candidate),
+        "anchor_loss_change": _mean_difference(by_base, by_candidate),
+        "drift": _mean_difference(_own(after), read),
+    }
+
+
+def _own(answers: Sequence[Sampled]) -> list[Floats]:
+    """What the sampler itself gave the tokens that it chose."""
+    return [np.asarray(answer.logprobs, np.float32) for answer in answers]
+
+
+def _mean_difference(ones: Sequence[Floats], others: Sequence[Floats]) -> float:
+    """Nats a token: an estimate of a KL divergence where `ones` are the sampler's own log-probs."""
+    return float((np.concatenate([*ones]) - np.concatenate([*others])).mean(dtype=np.float64))
+
+
+def _of_another_base(adapter: Path | None, model: Path) -> bool:
+    """Whether an adapter says which base it was made for, and it is another one.
+
+    `NAME@xxxxxxxx` are the same where the digits are, for a directory may be renamed.
+    """
+    if adapter is None:
+        return False
+    stored = json.loads((adapter / "adapter_config.json").read_bytes())
+    name = str(stored.get("base_model_name_or_path") or "")
+    ours = identity(model)
+    return bool(name) and name.rpartition("@")[2] != ours.rpartition("@")[2]
