@@ -23,9 +23,13 @@ from goodbot.errors import TrainingError
 logger = logging.getLogger(__name__)
 
 _LINE_LIMIT = 64 * 1024 * 1024
-_TERMINATE_SECONDS = 10.0
+_LAST_WORD_SECONDS = 10.0
+"""For a child that has ended its work to end itself."""
+_TERMINATE_SECONDS = 0.5
+"""From SIGTERM to SIGKILL: a child in a long kernel hears nothing, and what it has done is safe."""
 _SILENT_SECONDS = 3600.0
 """A child that says nothing for so long hangs. Loading, scoring and the gate's samples are silent."""
+_PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "gate"}
 _KEPT_ENVIRONMENT = (
     "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_HUB_CACHE", "OMP_NUM_THREADS",
@@ -48,15 +52,17 @@ async def train(
     backend: BackendSpec,
     job: Mapping[str, Any],
     on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+    *,
+    mode: str = "train",
 ) -> Mapping[str, Any]:
-    """Run one job to its end; returns the child's `done` event.
+    """Run one job to its end, or with the mode `plan` only plan it; returns the child's `done` event.
 
-    `on_event` sees every `progress` and `gate` event. Cancelling ends the child (SIGTERM, then
+    `on_event` sees every event but the last. Cancelling ends the child (SIGTERM, then
     SIGKILL), and so does a silence of an hour. Raises TrainingError with the child's reason, or
     with how it died.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", backend.worker, "train", backend.factory,
+        sys.executable, "-m", backend.worker, mode, backend.factory,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         limit=_LINE_LIMIT, env=child_environment(),
     )  # fmt: skip
@@ -66,7 +72,7 @@ async def train(
         last = await _converse(process, job, on_event)
         # Its last word is said; a thread or a grandchild of it may still hold it, or its stderr.
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_TERMINATE_SECONDS):
+            async with asyncio.timeout(_LAST_WORD_SECONDS):
                 await process.wait()
                 await drain
     finally:
@@ -92,9 +98,10 @@ async def train(
         logger.warning("trainer: %s", line)
     if code is not None and code < 0:
         name = signal.Signals(-code).name
-        hint = " (out of memory?)" if name == "SIGKILL" else ""
-        raise TrainingError(f"the trainer was killed by {name}{hint}", kind="killed")
-    raise TrainingError(f"the trainer ended without a result (exit code {code})")
+        if name == "SIGKILL":
+            raise TrainingError("the trainer was killed by SIGKILL (out of memory?)", kind="killed")
+        raise TrainingError(f"the trainer was killed by {name}", kind="died")
+    raise TrainingError(f"the trainer ended without a result (exit code {code})", kind="died")
 
 
 async def _converse(
@@ -111,7 +118,7 @@ async def _converse(
     last: Mapping[str, Any] = {}
     while event := await _next_event(process.stdout):
         last = event
-        if last["event"] in ("progress", "gate"):
+        if last["event"] in _PASSED_ON:
             await on_event(last)
     return last
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,18 +12,23 @@ from typing import Any
 import aiosqlite
 
 from goodbot.adapters import AdapterRegistry
-from goodbot.clock import Clock
+from goodbot.clock import Clock, woken
 from goodbot.config import TrainingConfig
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.plugins import PluginHost
+from goodbot.pressure import Gauge
 from goodbot.store import Store, access, adapters, claimable, runs
-from goodbot.trainer import Trainer, Verdict
+from goodbot.store.progress import Underway
+from goodbot.trainer import STOPPED, Trainer, Verdict
 
 logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 30.0
+_PRESSURE_SECONDS = 10.0
+"""How often it looks, while a run is under way, whether the machine is needed for something else."""
 _PATIENCE_SECONDS = 600.0
 """Where somebody always talks, a run that is due starts after so long all the same."""
+CANCELLED = "it was cancelled"
 _TRIES = 3
 """After so many failures in a row it waits for a person, or for a fifth of new ratings."""
 
@@ -47,11 +52,12 @@ class Scheduler:
 
     def __init__(
         self, *, store: Store, registry: AdapterRegistry, trainer: Trainer, plugins: PluginHost,
-        clock: Clock, config: TrainingConfig, pool: claimable.Pool,
+        clock: Clock, config: TrainingConfig, pool: claimable.Pool, gauge: Gauge,
     ) -> None:  # fmt: skip
         self._store = store
         self._registry = registry
         self._trainer = trainer
+        self._gauge = gauge
         self._plugins = plugins
         self._clock = clock
         self._config = config
@@ -63,6 +69,8 @@ class Scheduler:
         self._run: asyncio.Task[Verdict] | None = None
         self._last_talk = float("-inf")
         self._due_since: float | None = None
+        self._automatic = False
+        """Whether the run that is or was the last gives way to others."""
         self._stops = 0
         self._barren = False
         """The last start found nothing to claim, or could not."""
@@ -85,22 +93,35 @@ class Scheduler:
         """What the child of the run under way said last; None while nothing trains."""
         return self._runner.progress
 
+    async def pressure(self) -> str:
+        """Why the machine is needed for something else, as one sentence; empty if it is not."""
+        return await self._gauge.objection(training=self.training)
+
     async def loop(self) -> None:
-        """Start runs as they fall due, until cancelled; a run under way is stopped then."""
+        """Start runs as they fall due, until cancelled; a run under way is suspended then."""
         try:
             while True:
                 self._wake.clear()
                 seconds = _CHECK_SECONDS
-                if not self.training:
+                if self.training:
+                    seconds = await self._give_way()
+                else:
                     try:
                         seconds = min(seconds, await self._look())
                     except GoodbotError as error:
                         logger.error("training could not start: %s", error)
                     except Exception:
                         logger.exception("training could not start")
-                await self._sleep(seconds)
+                await woken(self._wake, self._clock, seconds)
         finally:
-            await self.stop()
+            await self.suspend()
+
+    async def _give_way(self) -> float:
+        """Interrupt an automatic run that others have needed the machine for; a person's goes on."""
+        if self._automatic and (pressure := await self._gauge.during_run()) and self.training:
+            logger.info("the training is interrupted: %s", pressure)
+            await self.suspend()
+        return _PRESSURE_SECONDS
 
     async def _look(self) -> float:
         """Start what is due; returns in how many seconds to look again at the latest."""
@@ -120,7 +141,7 @@ class Scheduler:
             return min(quiet_in, patience)
         self._due_since = None
         if stops == self._stops and not self.training:  # neither paused nor started meanwhile
-            await self.start(readiness.why, at_least=readiness.enough)
+            await self.start(readiness.why, at_least=readiness.enough, automatic=True)
         return _CHECK_SECONDS
 
     async def standing(self) -> claimable.Standing:
@@ -142,19 +163,36 @@ class Scheduler:
         retrain = await self._store.read(lambda db: access.switch(db, self._retrain))
         enough = max(1, needed // 2) if retrain else needed
 
+        waiting = None if self.training else await self._trainer.underway()
+        where = waiting.progress.where if waiting else ""
         if await self._store.read(lambda db: access.switch(db, "paused")):
-            return answer(False, "training is paused; `resume` lets it go on")
+            return answer(False, f"training is paused{where}; `resume` lets it go on")
         if await self._store.read(lambda db: access.switch(db, "off")):
             return answer(False, "goodbot is off: the base model answers; `resume` brings it back")
+        if waiting is not None:
+            return await self._to_go_on(answer, waiting)
         if available < enough:
             return answer(False, f"{available} of {needed} ratings until the next training")
         if held := await self._held_back():
             return answer(False, held)
         if self._config.schedule != "auto" and not retrain and (wait := await self._not_yet()):
             return answer(False, wait)
+        if pressure := await self._gauge.before_run():
+            return answer(False, pressure)
         if objection := self._plugins.veto_training(available):
             return answer(False, objection)
         return answer(True, retrain or f"{available} ratings")
+
+    async def _to_go_on(
+        self, answer: Callable[[bool, str], Readiness], waiting: Underway
+    ) -> Readiness:
+        """Whether an interrupted run may go on now: it has been due before."""
+        if pressure := await self._gauge.before_run():
+            waits = f"training waits{waiting.progress.where}"
+            return answer(False, pressure.replace("training waits", waits, 1))
+        if objection := self._plugins.veto_training(waiting.items):
+            return answer(False, f"training waits{waiting.progress.where}: {objection}")
+        return answer(True, f"the interrupted training goes on{waiting.progress.where}")
 
     async def _tainted(self) -> bool:
         active = await self._registry.active()
@@ -173,7 +211,8 @@ class Scheduler:
     async def _held_back(self) -> str:
         """After a verdict that was no success, the same ratings are not tried over and over."""
         last = await self._store.read(lambda db: self._last_runs(db, _TRIES))
-        if not last or last[0].state not in ("failed", "refused"):
+        cancelled = bool(last) and last[0].reason == CANCELLED
+        if not last or (last[0].state not in ("failed", "refused") and not cancelled):
             return ""
         if last[0].state == "failed" and any(run.state != "failed" for run in last[1:]):
             return ""
@@ -183,10 +222,8 @@ class Scheduler:
         wanted = max(1, self._config.min_ratings // 5)
         if fresh >= wanted:
             return ""
-        return (
-            f"the last run {last[0].state} ({last[0].reason}); "
-            f"{wanted - fresh} new ratings until another try"
-        )
+        told = "was cancelled" if cancelled else f"{last[0].state} ({last[0].reason})"
+        return f"the last run {told}; {wanted - fresh} new ratings until another try"
 
     async def _not_yet(self) -> str:
         """Why the configured schedule does not allow a run now; empty if it does.
@@ -207,17 +244,21 @@ class Scheduler:
         return await runs.last_runs(db, self._pool.scope, limit, model=self._pool.model)
 
     async def start(
-        self, why: str, *, at_least: int = 1, replay_on: Trainer | None = None
-    ) -> asyncio.Task[Verdict]:
+        self, why: str, *, at_least: int = 1, replay_on: Trainer | None = None,
+        automatic: bool = False,
+    ) -> asyncio.Task[Verdict]:  # fmt: skip
         """Start a run now; with `replay_on` one that replays all ratings on another base model.
 
+        An `automatic` one takes what nobody else wants of the machine.
         Raises UsageError when one is under way.
         """
         if self.training:
             raise UsageError("a training is already under way")
         self._runner = replay_on or self._trainer
+        self._automatic = automatic
+        replay, background = replay_on is not None, automatic and self._config.max_load < 1
         self._run = asyncio.create_task(
-            self._runner.run(why, at_least=at_least, replay=replay_on is not None),
+            self._runner.run(why, at_least=at_least, replay=replay, background=background),
             name="training run",
         )
         self._run.add_done_callback(self._ended)
@@ -230,21 +271,25 @@ class Scheduler:
             return  # nothing has changed: to look again at once would be to look for ever
         self.wake()
 
-    async def stop(self) -> None:
-        """Cancel a run under way; its ratings are released."""
+    async def stop(self, reason: str = STOPPED) -> bool:
+        """End the run under way, or an interrupted one: its ratings are released. Whether there was."""
         self._stops += 1
-        if self._run is not None and not self._run.done():
-            self._run.cancel()
-            await asyncio.gather(self._run, return_exceptions=True)
+        self._runner.ending = reason
+        ended = await self._end()
+        return await self._trainer.release(reason) or ended
 
-    async def _sleep(self, seconds: float) -> None:
-        """Until `wake`, or for `seconds`."""
-        waits = [
-            asyncio.create_task(self._wake.wait(), name="scheduler woken"),
-            asyncio.create_task(self._clock.sleep(seconds), name="scheduler timer"),
-        ]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+    async def suspend(self) -> None:
+        """End the child within a second; the same run goes on from its checkpoint when it is due.
+
+        A replay for another model is ended: whoever asked for it has to ask again.
+        """
+        self._stops += 1
+        self._runner.ending = "" if self._runner is self._trainer else STOPPED
+        await self._end()
+
+    async def _end(self) -> bool:
+        if self._run is None or self._run.done():
+            return False
+        self._run.cancel()
+        await asyncio.gather(self._run, return_exceptions=True)
+        return True

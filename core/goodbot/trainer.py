@@ -11,37 +11,31 @@ import contextlib
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
-from goodbot import claims, jobs
-from goodbot.adapters import AdapterRegistry, Manifest, publish
+from goodbot import dry_run, rounds
+from goodbot.adapters import AdapterRegistry
 from goodbot.backend import BackendSpec
 from goodbot.clock import Clock
 from goodbot.config import TrainingConfig
-from goodbot.errors import AdapterError, GoodbotError, ServerError, TrainingError
+from goodbot.errors import GoodbotError, TrainingError, boundary
+from goodbot.events import Message
+from goodbot.going_live import GoingLive, Verdict
+from goodbot.job import make_job
 from goodbot.plugins import PluginHost
 from goodbot.ratings import RewardPolicy
-from goodbot.server import BASE
-from goodbot.store import Store, access, adapters, claimable, runs, turns
-from goodbot.turns import Turn
+from goodbot.store import Store, claimable, codec, progress, runs, set_aside
+from goodbot.store.progress import Underway
+from goodbot.tries import Tries
+
+__all__ = ["STOPPED", "Trainer", "Verdict"]
 
 logger = logging.getLogger(__name__)
 
-_ANCHORS = 64
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
-    """How a run ended. `version` is the new adapter when `state` is `activated`."""
-
-    run: int
-    state: str
-    reason: str
-    version: int = BASE
+STOPPED = "training was stopped"
 
 
 class Trainer:
@@ -51,6 +45,7 @@ class Trainer:
         self, *, store: Store, registry: AdapterRegistry, plugins: PluginHost, clock: Clock,
         backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
         settings: Mapping[str, Any], model: Path, seed: int, pool: claimable.Pool, staging: Path,
+        anchors: Sequence[Sequence[Message]] = (),
     ) -> None:  # fmt: skip
         self._store = store
         self._registry = registry
@@ -64,40 +59,147 @@ class Trainer:
         self._seed = seed
         self._pool = pool
         self._staging = staging
+        self._anchors = [list(messages) for messages in anchors]
+        self._tries = Tries(store=store, backend=backend)
+        self._going_live = GoingLive(
+            store=store, registry=registry, plugins=plugins, clock=clock, pool=pool
+        )
         self._gate: Mapping[str, Any] = {}
         self._unwritten: Verdict | None = None
+        self._looking = asyncio.Lock()
+        self.ending = STOPPED
+        """With which reason cancelling `run` ends the run; empty: it waits, to go on later."""
         self.progress: Mapping[str, Any] | None = None
 
-    async def run(self, why: str, *, at_least: int = 1, replay: bool = False) -> Verdict:
-        """Claim all that is available, `at_least` so many answers, train on it and decide.
+    async def run(
+        self, why: str, *, at_least: int = 1, replay: bool = False, background: bool = False
+    ) -> Verdict:
+        """Go on with an interrupted run, or claim all that is available, `at_least` so many answers,
+        train on it and decide.
 
-        With `replay` what other base models were rated for is available too. Raises TrainingError
-        or StoreError when there was nothing to claim; after that nothing but cancellation, which
-        ends the run and releases its ratings.
+        With `replay` what other base models were rated for is available too, and an interrupted run
+        is given up. Raises TrainingError or StoreError when there was nothing to claim; after that
+        nothing but cancellation, which ends the child within a second: it ends the run too and
+        releases its ratings, unless `ending` is empty. In the `background` the child has the lowest
+        priority there is, since nobody waits for it.
         """
+        self.ending = STOPPED
         active = await self._registry.active()
         parent = await self._registry.usable_ancestor(active)
-        run, items = await self._claimed(parent, why, at_least, replay)
-        output = self._staging / f"run-{run}"
+        taken = await self._taken_up(parent, replay)
+        run, items = taken or await self._claimed(parent, why, at_least, replay)
+        folder = self._folder(run)
         self.progress = {"phase": "load", "step": 0, "steps": 0}
         self._gate = {}
         try:
             await self._plugins.on_training_started(run, len(items))
-            job = await self._job(run, parent, items, output)
-            verdict = await self._train(run, active, parent, job, output)
+            job = await make_job(
+                self._store, self._registry, run=run, parent=parent, items=items,
+                model=self._model, pool=self._pool, folder=folder,
+                settings=self._settings, seed=self._seed, anchors=self._anchors, background=background,
+            )  # fmt: skip
+            verdict = await self._train(run, active, parent, job, Path(job["output"]))
+        except TrainingError as error:
+            verdict = Verdict(run=run, state="failed", reason=str(error), kind=error.kind)
         except GoodbotError as error:
             verdict = Verdict(run=run, state="failed", reason=str(error))
         except asyncio.CancelledError:
-            await self._finish(_stopped(run))
+            if self.ending:
+                await self._finish(self._ended(run))
+            else:
+                await self._suspended(run)
             raise
         except Exception as error:
             logger.exception("run %d", run, extra={"run": run})
             verdict = Verdict(run=run, state="failed", reason=f"{type(error).__name__}: {error}")
         finally:
             self.progress = None
-            await asyncio.to_thread(shutil.rmtree, output, ignore_errors=True)
         await self._finish(verdict)
         return verdict
+
+    async def dry_run(self, *, busy: bool = False) -> dry_run.Prospect:
+        """What `run` would do now, and what it would cost, without doing it; see `goodbot.dry_run`."""
+        parent = await self._registry.usable_ancestor(await self._registry.active())
+        async with self._looking:
+            return await dry_run.look(
+                self._store, self._registry, parent=parent,
+                waiting=None if busy else await self.underway(), backend=self._backend,
+                policy=self._policy, config=self._config, settings=self._settings,
+                model=self._model, seed=self._seed, pool=self._pool, staging=self._staging,
+                anchors=self._anchors, busy=busy,
+            )  # fmt: skip
+
+    # -- interrupted runs
+
+    async def underway(self) -> Underway | None:
+        """The run without a verdict: the one that trains now, or one that was interrupted."""
+        if self._unwritten is not None:  # it has one
+            return None
+        return await self._store.read(lambda db: progress.underway(db, self._pool.scope))
+
+    async def release(self, reason: str) -> bool:
+        """Give up an interrupted run; its ratings are free. False when there is none."""
+        found = await self.underway()
+        if found is not None:
+            self._gate = {}
+            await self._finish(Verdict(run=found.run, state="superseded", reason=reason))
+        else:  # who is forgotten has ended it in the store, and is in its checkpoints
+            for folder in self._staging.glob("run-*"):
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return found is not None
+
+    async def recover(self) -> str:
+        """At start: the staging folder of a run that may go on, empty if there is none.
+
+        One whose adapter was about to go live is given up: an undo would not reach that any more.
+        What was set aside under other settings may train again.
+        """
+        current = codec.dump_json(self._full_settings())
+        again = await self._store.write(
+            lambda db: set_aside.release(db, self._pool.model, but=current)
+        )
+        if again:
+            logger.info("%d answers train again: the settings have changed", again)
+        found = await self.underway()
+        if found is not None and found.published:
+            await self.release("it was interrupted while its adapter went live")
+            return ""
+        return self._folder(found.run).name if found else ""
+
+    async def _taken_up(
+        self, parent: int, replay: bool
+    ) -> tuple[int, tuple[runs.Item, ...]] | None:
+        """An interrupted run with its items, if it can go on; else it is given up."""
+        found = await self.underway()
+        if found is None:
+            return None
+        objection = await self._store.read(
+            lambda db: progress.objection(
+                db, found, self._pool, parent=parent, settings=self._full_settings()
+            )
+        )
+        if objection or replay:
+            await self.release(objection or "its ratings are replayed on another model")
+            return None
+        logger.info("run %d goes on", found.run, extra={"run": found.run})
+        return found.run, await self._store.read(lambda db: progress.items(db, found.run))
+
+    def _ended(self, run: int) -> Verdict:
+        return Verdict(run=run, state="superseded", reason=self.ending or STOPPED)
+
+    async def _suspended(self, run: int) -> None:
+        with boundary(logger, "run %d was suspended", run):
+            now = await self._store.write(lambda db: progress.stops(db, run))
+            logger.info("run %d waits at step %d of %d", run, now.step, now.steps)
+
+    def _folder(self, run: int) -> Path:
+        return self._staging / f"run-{run}"
+
+    def _full_settings(self) -> dict[str, Any]:
+        """All that decides what a run on the same answers comes to, as it is stored with it."""
+        return {**self._settings, "reward": self._policy.name, "seed": self._seed}
+
+    # -- claims
 
     async def _claimed(
         self, parent: int, why: str, at_least: int, replay: bool
@@ -109,7 +211,7 @@ class Trainer:
         except asyncio.CancelledError:
             with contextlib.suppress(GoodbotError):
                 run, _ = await claiming
-                await self._finish(_stopped(run))
+                await self._finish(self._ended(run))
             raise
 
     async def _claim(
@@ -120,26 +222,23 @@ class Trainer:
         async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.Item, ...]]:
             if self._unwritten is not None:
                 await self._write(db, self._unwritten)
-            available = await claimable.candidates(db, self._pool, replay=replay)
-            items = claims.claim(
-                available,
-                self._policy,
-                held_out_share=self._config.held_out / self._config.min_ratings,
-                rater_share=self._config.rater_share,
+            available, items = await rounds.take(
+                db, self._pool, self._policy, self._config, parent=parent, replay=replay
             )
-            if not any(item.split == "train" for item in items):
+            fresh = [item for item in items if not item.replayed]
+            if not any(item.split == "train" for item in fresh):
                 raise TrainingError(
                     "there is nothing to train on yet: rate some answers first", kind="data"
                 )
-            if len(items) < at_least:
+            if len(fresh) < at_least:
                 raise TrainingError(
-                    f"{len(items)} of {len(available)} rated answers can train, the others are ties: "
+                    f"{len(fresh)} of {available} rated answers can train, the others are ties: "
                     f"{at_least} are needed",
                     kind="data",
                 )
             run = await runs.start(
                 db, pool=self._pool, parent=parent, why=why, backend=self._backend.name,
-                settings={**self._settings, "reward": self._policy.name, "seed": self._seed},
+                settings=self._full_settings(),
                 items=items, now=self._clock.now(),
             )  # fmt: skip
             return run, items
@@ -148,115 +247,24 @@ class Trainer:
         self._unwritten = None
         return claimed
 
-    async def _job(
-        self, run: int, parent: int, items: Sequence[runs.Item], output: Path
-    ) -> dict[str, Any]:
-        output.mkdir(mode=0o700, parents=True)
-        baseline = {"mean": 0.0, "weight": 0.0}
-        behaviour: dict[str, str] = {}
-        rows: list[dict[str, Any]] = []
-        if parent != BASE:
-            baseline = (await self._registry.row(parent)).baseline
-        for item in items:
-            turn = await self._store.read(lambda db, id_=item.turn: turns.get(db, id_))
-            if turn is None:
-                raise TrainingError(
-                    "an answer was deleted before it could be trained on", kind="data"
-                )
-            version = turn.version if turn.model == self._pool.model else None
-            if version and str(version) not in behaviour:
-                try:
-                    behaviour[str(version)] = str(await self._registry.path(version))
-                except AdapterError:
-                    logger.warning("v%d is gone; its answers count as the base model's", version)
-                    version = BASE
-            rows.append(_row(turn, item, version))
-        return {
-            "protocol": 1, "run": run, "model": str(self._model),
-            "parent": str(await self._registry.path(parent)) if parent != BASE else None,
-            "output": str(output), "seed": self._seed, "settings": dict(self._settings),
-            "baseline": baseline, "behaviour": behaviour, "items": rows,
-            "anchors": [row["messages"] for row in rows[:_ANCHORS]],
-        }  # fmt: skip
-
     async def _train(
         self, run: int, active: int, parent: int, job: Mapping[str, Any], output: Path
     ) -> Verdict:
-        done = await jobs.train(self._backend, job, lambda event: self._on_event(run, event))
+        done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
         gate = self._gate
         reason = str(gate.get("reason", "the trainer reported no gate"))
         if not gate.get("passed"):
             return Verdict(run=run, state="refused", reason=reason)
         metrics: dict[str, Any] = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
-        if objection := await self._store.read(lambda db: runs.objection(db, run)):
-            return Verdict(run=run, state="superseded", reason=objection)
-        version = await self._store.read(adapters.next_version)
-        if objection := self._plugins.veto_activation(version, metrics):
-            return Verdict(run=run, state="refused", reason=objection)
-        directory, manifest = await asyncio.to_thread(
-            publish,
-            output,
-            self._registry.root,
-            Manifest(
-                version=version, parent=parent, run=run, model=self._pool.model, files={},
-                metrics=metrics,
-            ),
+        return await self._going_live.go(
+            run, active=active, parent=parent, output=output, metrics=metrics,
+            baseline=dict(done["baseline"]), gate=gate,
         )  # fmt: skip
-        row = adapters.AdapterRow(
-            version=version, parent=parent, run=run, directory=directory.name,
-            sha256=manifest.files["adapter_model.safetensors"], model=self._pool.model, tainted="",
-            baseline=dict(done["baseline"]), metrics=metrics, created_at=self._clock.now(),
-        )  # fmt: skip
-        if objection := await self._commit(run, row, directory):
-            return Verdict(run=run, state="superseded", reason=objection)
-        return await self._activate(run, active, version, reason)
-
-    async def _commit(self, run: int, row: adapters.AdapterRow, directory: Path) -> str:
-        """Record the adapter, unless there is an objection; returns that, and removes the files."""
-
-        async def operation(db: aiosqlite.Connection) -> str:
-            objection = await runs.objection(db, run)
-            if not objection:
-                await adapters.add(db, row, self._pool.scope)
-            return objection
-
-        objection = "it could not be recorded"
-        try:
-            objection = await self._store.write(operation)
-        except asyncio.CancelledError:
-            objection = ""  # it may have been recorded; if not, the next start sweeps it away
-            raise
-        finally:
-            if objection:
-                await asyncio.to_thread(shutil.rmtree, directory)
-        return objection
-
-    async def _activate(self, run: int, active: int, version: int, reason: str) -> Verdict:
-        """Make it live; the run ends in the transaction that moves the pointer, or not at all.
-
-        The pointer must still be where it was when the run began: a rollback meanwhile wins.
-        """
-        verdict = Verdict(run=run, state="activated", reason=reason, version=version)
-
-        async def guard(db: aiosqlite.Connection) -> bool:
-            if await runs.objection(db, run):
-                return False
-            await access.set_switch(db, adapters.retrain_switch(self._pool.model), "")
-            return await runs.finish(db, run, "activated", reason, self._gate, self._clock.now())
-
-        try:
-            live = await self._registry.activate(version, expected=active, guard=guard)
-        except (AdapterError, ServerError) as error:
-            return Verdict(run=run, state="failed", reason=f"it did not go live: {error}")
-        if not live:
-            objection = await self._store.read(lambda db: runs.objection(db, run))
-            reason = objection or "another version was made active while it was trained"
-            return Verdict(run=run, state="superseded", reason=reason)
-        return verdict
 
     async def _finish(self, verdict: Verdict) -> None:
         """Write the verdict, unless the run has one already, and tell the plugins."""
         ids = {"run": verdict.run}
+        await asyncio.to_thread(shutil.rmtree, self._folder(verdict.run), ignore_errors=True)
         try:
             await self._store.write(lambda db: self._write(db, verdict))
         except Exception:
@@ -266,33 +274,23 @@ class Trainer:
         await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
 
     async def _write(self, db: aiosqlite.Connection, verdict: Verdict) -> None:
-        await runs.finish(
-            db, verdict.run, verdict.state, verdict.reason, self._gate, self._clock.now()
-        )
+        now = self._clock.now()
+        if verdict.kind == "oom":
+            await set_aside.add_all(db, verdict.run, "oom", verdict.reason, now)
+        await runs.finish(db, verdict.run, verdict.state, verdict.reason, self._gate, now)
 
     async def _on_event(self, run: int, event: Mapping[str, Any]) -> None:
         if event["event"] == "gate":
             self._gate = event
-        else:
+        elif event["event"] == "progress":
             self.progress = event
             await self._plugins.on_training_progress(run, event)
-
-
-def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
-    """One item of the job. `version` None: another base model wrote the answer."""
-    # Its tokens are of another vocabulary, and no log-prob of its author says anything about this
-    # model. So its words are read as if this base had written them: the importance ratio of each
-    # token starts at 1 and the KL term holds it there, which is all that "off-policy" can mean here.
-    own = version is not None
-    return {
-        "id": turn.id, "messages": list(turn.messages), "response": turn.response,
-        "prompt_tokens": turn.prompt_tokens if own else (),
-        "tokens": turn.tokens if own else (),
-        "logprobs": turn.logprobs if own else (),
-        "temperature": turn.temperature, "version": version,
-        "reward": item.reward, "weight": item.weight, "split": item.split,
-    }  # fmt: skip
-
-
-def _stopped(run: int) -> Verdict:
-    return Verdict(run=run, state="superseded", reason="training was stopped")
+        elif event["event"] == "checkpoint":
+            step, steps = int(event["step"]), int(event["steps"])
+            with boundary(logger, "the progress of run %d was not stored", run):
+                await self._store.write(lambda db: progress.gets_on(db, run, step, steps))
+        elif event["event"] == "quarantine":
+            found = {str(turn["id"]): str(turn["reason"]) for turn in event["turns"]}
+            now = self._clock.now()
+            await self._store.write(lambda db: set_aside.add(db, run, "nan", found, now))
+            logger.warning("run %d goes without %s", run, ", ".join(found), extra={"run": run})

@@ -133,6 +133,24 @@ class Machine(RuleBasedStateMachine):
         self.run(self.bot.finish_training())
         self.slow = False
 
+    @precondition(lambda self: self.slow)
+    @rule()
+    def pause(self) -> None:
+        """The run waits, whatever happens meanwhile."""
+        self.bot.fake.set(train="ok")  # for what may start afterwards
+        self.run(self.bot.command("pause"))
+        self.slow = False
+
+    @rule()
+    def resume(self) -> None:
+        self.run(self.bot.command("resume"))
+
+    @rule()
+    def cancel(self) -> None:
+        self.bot.fake.set(train="ok")
+        self.run(self.bot.command("cancel"))
+        self.slow = False
+
     @rule(to=st.sampled_from(["", "base", "1", "2", "3"]))
     def roll_back(self, to: str) -> None:
         self.bot.fake.set(train="ok")  # for what may start afterwards

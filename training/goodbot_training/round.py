@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from goodbot.backend import LoraSettings, OptimizerSettings, StepStats, TrainingBackend
+from goodbot.errors import TrainingError
 
-from goodbot_training.batches import make_batches, planned_steps
-from goodbot_training.evaluation import Verdict, decide, measure
+from goodbot_training.advantages import to_learn
+from goodbot_training.batches import planned_steps
+from goodbot_training.checkpoints import Checkpoints, Progress
+from goodbot_training.gate import Verdict, decide, measure
+from goodbot_training.material import Material, gather
+from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
-from goodbot_training.rollouts import Rollout, build_rollouts, score
-from goodbot_training.types import HELD_OUT, TRAIN, Job, data_error
-
-if TYPE_CHECKING:
-    from goodbot.backend import Floats
+from goodbot_training.rollouts import turn_lengths
+from goodbot_training.slices import BrokenStepError, Lesson, train_in_slices
+from goodbot_training.types import Job, data_error
 
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
@@ -29,56 +33,87 @@ Emit = Callable[[dict[str, Any]], None]
 def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     """Train one candidate and judge it; emits all events but `failed`, the last being `done`.
 
-    The adapter's files appear in `job.output` only when everything is done; a failure leaves
-    nothing. Raises TrainingError or AdapterError.
+    With `job.checkpoints` it goes on from where the same job was interrupted. The adapter's files
+    appear in `job.output` only when everything is done; a failure leaves nothing there.
+    Raises TrainingError or AdapterError.
     """
     started = time.monotonic()
-    settings = job.settings
-    objective = make_objective(settings)  # first: an unknown name must not cost a model load
+    objective = make_objective(job.settings)  # first: an unknown name must not cost a model load
+    memory = Memory.of(job, backend.name)  # nor must a model that is too large
+    checkpoints = Checkpoints(job.checkpoints, job)
     _progress(emit, "load", 0, 1)
-    lora = LoraSettings(rank=settings.rank, alpha=settings.alpha)
-    backend.load(job.model, lora=lora, adapter=job.parent, seed=job.seed)
+    lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
+    backend.load(
+        job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
+    )
     _progress(emit, "load", 1, 1)
 
+    plan = memory.plan(turn_lengths(job, backend), job)
+    emit({"event": "plan", **asdict(plan)})
+    job = replace(job, settings=replace(job.settings, tokens_per_forward=plan.tokens_per_forward))
+    settings = job.settings
     _progress(emit, "rollouts", 0, len(job.items))
-    rollouts, too_long = build_rollouts(job, backend)
-    train = [rollout for rollout in rollouts if rollout.split == TRAIN]
-    held_out = [rollout for rollout in rollouts if rollout.split == HELD_OUT]
-    if not train:
-        raise data_error("There is no rated turn to train on.")
-    parent_logprobs = _policy(backend, held_out, settings.tokens_per_forward)
+    material = gather(job, backend, checkpoints)
     _progress(emit, "rollouts", len(job.items), len(job.items))
 
-    rewards = [rollout.reward for rollout in train]
-    weights = [rollout.weight for rollout in train]
-    advantages, baseline = objective.advantages(job.baseline, rewards, weights)
-    batches = make_batches(train, advantages, settings, seed=job.seed)
     optimizer = OptimizerSettings(
         learning_rate=settings.rate_for(backend.parameters),
         warmup_steps=settings.warmup,
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
         tokens_per_forward=settings.tokens_per_forward,
+        recompute=plan.recompute,
     )
-    planned = planned_steps(len(train), settings)
-    taken: list[StepStats] = []
-    skipped, began = 0, time.monotonic()
-    for step, stats in enumerate(backend.train(batches, optimizer, objective), start=1):
-        if stats.skipped:
-            skipped += 1
-        else:
-            taken.append(stats)
-        eta = (time.monotonic() - began) / step * (planned - step)
-        _progress(emit, "train", step, planned, eta=round(eta, 2), **_shown(stats))
+    progress = checkpoints.newest()
+    if left_out := {**material.unusable, **progress.left_out}:
+        emit(_quarantine(left_out))
+    progress = replace(progress, left_out=left_out)
+    while True:
+        train = [rollout for rollout in material.train if rollout.id not in progress.left_out]
+        if not train:
+            raise _nothing_left(progress)
+        rewards = [rollout.reward for rollout in train]
+        weights = [rollout.weight for rollout in train]
+        advantages, baseline = objective.advantages(job.baseline, rewards, weights)
+        lesson = Lesson(
+            rollouts=train, advantages=advantages, settings=settings,
+            optimizer=replace(
+                optimizer,
+                learning_rate=optimizer.learning_rate * to_learn(advantages),
+                decay_steps=planned_steps(len(train), settings),
+            ),
+            objective=objective, seed=job.seed,
+        )  # fmt: skip
+        if not progress.steps:
+            checkpoints.keep(progress, None)
+            emit({"event": "checkpoint", "step": 0, "steps": lesson.steps})
+        try:
+            progress = train_in_slices(
+                lesson,
+                backend,
+                checkpoints,
+                progress,
+                on_step=_teller(emit, lesson.optimizer, lesson.steps, len(progress.steps)),
+                on_checkpoint=partial(_safe, emit, lesson.steps),
+            )
+            break
+        except BrokenStepError as error:
+            # From the start: without a row every batch and every advantage is another one.
+            progress = Progress(left_out={**progress.left_out, **error.guilty})
+            if 2 * len(progress.left_out) > len(material.train):
+                raise _unsound() from error
+            emit(_quarantine(error.guilty))
+            backend.load_adapter(job.parent)
+    taken = [stats for stats in progress.steps if not stats.skipped]
 
-    partial = job.output / ".partial"
+    candidate = job.output / ".partial"
     try:
-        backend.save_adapter(partial)
+        backend.save_adapter(candidate)
         _progress(emit, "gate", 0, 1)
-        verdict = _judge(job, backend, partial, rollouts, held_out, parent_logprobs, bool(taken))
-        _publish(partial, job.output)
+        verdict = _judge(job, backend, candidate, material, bool(taken))
+        _publish(candidate, job.output)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(candidate, ignore_errors=True)
     emit(
         {
             "event": "gate",
@@ -89,13 +124,14 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     )
     metrics = {
         "rollouts": len(train),
-        "held_out": len(held_out),
-        "too_long": too_long,
+        "held_out": len(material.held_out),
+        "too_long": material.too_long,
+        "left_out": len(progress.left_out),
         "off_policy": sum(rollout.off_policy for rollout in train),
         "reward": fmean(rewards),
-        "learning_rate": optimizer.learning_rate,
+        "learning_rate": lesson.optimizer.learning_rate,
         "steps": len(taken),
-        "skipped": skipped,
+        "skipped": len(progress.steps) - len(taken),
         **_means(taken),
     }
     emit(
@@ -110,32 +146,20 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
 
 
 def _judge(
-    job: Job,
-    backend: TrainingBackend,
-    candidate: Path,
-    rollouts: Sequence[Rollout],
-    held_out: Sequence[Rollout],
-    parent_logprobs: Sequence[Floats],
-    changed: bool,
+    job: Job, backend: TrainingBackend, candidate: Path, material: Material, changed: bool
 ) -> Verdict:
     if not changed:
         return decide({"changed": 0.0}, job.settings)
+    everything = (*material.train, *material.held_out)
     metrics = measure(
+        job,
         backend,
         candidate,
-        held_out=held_out,
-        parent_logprobs=parent_logprobs,
-        anchors=job.anchors or [item.messages for item in job.items],
-        settings=job.settings,
-        temperature=fmean(rollout.temperature for rollout in rollouts),
+        held_out=material.held_out,
+        parent_logprobs=material.parent_logprobs,
+        temperature=fmean(rollout.temperature for rollout in everything),
     )
     return decide(metrics, job.settings)
-
-
-def _policy(backend: TrainingBackend, rollouts: Sequence[Rollout], budget: int) -> list[Floats]:
-    turns = [rollout.turn for rollout in rollouts]
-    temperatures = [rollout.temperature for rollout in rollouts]
-    return score(backend, turns, temperatures, adapter=True, budget=budget)
 
 
 def _publish(partial: Path, output: Path) -> None:
@@ -148,17 +172,60 @@ def _progress(emit: Emit, phase: str, step: int, steps: int, **more: float) -> N
     emit({"event": "progress", "phase": phase, "step": step, "steps": steps, **more})
 
 
-def _shown(stats: StepStats) -> dict[str, float]:
+def _teller(
+    emit: Emit, optimizer: OptimizerSettings, planned: int, before: int
+) -> Callable[[Sequence[StepStats]], None]:
+    """What tells each step, and how long the others will take. `before` were done earlier."""
+    began = last = time.monotonic()
+
+    def tell(steps: Sequence[StepStats]) -> None:
+        nonlocal last
+        now, done = time.monotonic(), len(steps)
+        eta = (now - began) / (done - before) * (planned - done)
+        taken = sum(not stats.skipped for stats in steps)
+        shown = _shown(steps[-1], optimizer.rate_at(taken))
+        _progress(
+            emit, "train", done, planned, eta=round(eta, 2), seconds=round(now - last, 4), **shown
+        )
+        last = now
+
+    return tell
+
+
+def _safe(emit: Emit, planned: int, step: int) -> None:
+    emit({"event": "checkpoint", "step": step, "steps": planned})
+
+
+def _quarantine(turns: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "event": "quarantine",
+        "turns": [{"id": id_, "reason": reason} for id_, reason in turns.items()],
+    }
+
+
+def _nothing_left(progress: Progress) -> TrainingError:
+    return _unsound() if progress.left_out else data_error("There is no rated turn to train on.")
+
+
+def _unsound() -> TrainingError:
+    return TrainingError(
+        "Too many of the rated answers break the training: the model's weights, the adapter that it "
+        "starts from or the [training.settings] are not sound.",
+        kind="nan",
+    )
+
+
+def _shown(stats: StepStats, learning_rate: float) -> dict[str, float]:
     if stats.skipped:
         return {}
-    return _rounded(
-        {
-            "loss": stats.loss,
-            "kl": stats.kl,
-            "token_acceptance": stats.token_acceptance,
-            "trajectory_acceptance": stats.trajectory_acceptance,
-        }
-    )
+    numbers = {
+        "loss": stats.loss,
+        "kl": stats.kl,
+        "token_acceptance": stats.token_acceptance,
+        "trajectory_acceptance": stats.trajectory_acceptance,
+        "grad_norm": stats.grad_norm,
+    }
+    return {**_rounded(numbers), "learning_rate": learning_rate, "tokens": stats.tokens}
 
 
 def _means(taken: Sequence[StepStats]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The child's entry point: `python -m goodbot_training.worker train|serve package.module:Class`.
+"""The child's entry point: `python -m goodbot_training.worker train|plan|serve package.module:Class`.
 
 It speaks `docs/worker-protocol.md` on stdin and stdout. Whatever a library prints goes to stderr,
 and no message text goes anywhere but into the protocol's own answers.
@@ -14,19 +14,27 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn
 
 from goodbot.backend import TrainingBackend
 from goodbot.errors import GoodbotError, TrainingError
 
+from goodbot_training.planning import run_plan
 from goodbot_training.round import run_round
 from goodbot_training.serve import serve
 from goodbot_training.types import Job, data_error
 
 NICENESS = 10
-_USAGE = "usage: python -m goodbot_training.worker train|serve package.module:Class"
+_LOOK_SECONDS = 0.5
+_PRIO_DARWIN_PROCESS, _PRIO_DARWIN_BG = 4, 0x1000
+"""From <sys/resource.h>."""
+_USAGE = "usage: python -m goodbot_training.worker train|plan|serve package.module:Class"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY")
+
+
+Work = Callable[[Job, TrainingBackend, Callable[[dict[str, Any]], None]], object]
 
 
 class Lines:
@@ -89,18 +97,29 @@ def make_backend(factory: str) -> TrainingBackend:
         raise TrainingError(f"The backend {factory} cannot be imported: {error}") from error
 
 
-def train(lines: Lines, stdin: BinaryIO, factory: str) -> None:
-    """Read one job, run it, and say how it ended."""
+def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -> None:
+    """Read one job, run it (or only plan it), and say how it ended."""
     give_way()
     try:
         try:
-            raw = json.loads(stdin.readline())
+            raw: Any = json.loads(stdin.readline())
         except ValueError as error:
             raise data_error("The job is not JSON.") from error
-        run_round(Job.parse(raw), make_backend(factory), lines.emit)
+        job = Job.parse(raw)
+        if raw.get("background") is True:
+            stand_back()
+        work(job, make_backend(factory), lines.emit)
     except Exception as error:
         kind, reason = failure(error)
         lines.emit({"event": "failed", "kind": kind, "reason": reason})
+
+
+def _outlive_nobody() -> None:
+    """End with the daemon, however that ended: the next one goes on with the same checkpoints."""
+    parent, never = os.getppid(), threading.Event()
+    while os.getppid() == parent:
+        never.wait(_LOOK_SECONDS)
+    leave(0)
 
 
 def give_way() -> None:
@@ -111,9 +130,22 @@ def give_way() -> None:
         file.write("500")
 
 
+def stand_back(platform: str = sys.platform) -> None:
+    """Take only what nobody else wants of processors and disks: nobody waits. Best effort.
+
+    Linux's idle policy brings the idle class of disk accesses along (ioprio_set(2)); macOS' background
+    state (setpriority(2), PRIO_DARWIN_BG) also keeps to the efficient cores.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        if platform == "linux":
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        elif platform == "darwin":
+            os.setpriority(_PRIO_DARWIN_PROCESS, 0, _PRIO_DARWIN_BG)
+
+
 def main(arguments: list[str]) -> int:
     """Run one mode until its end; exit code 2 for wrong arguments, 143 after SIGTERM."""
-    if len(arguments) != 2 or arguments[0] not in ("train", "serve"):
+    if len(arguments) != 2 or arguments[0] not in ("train", "plan", "serve"):
         sys.stderr.write(_USAGE + "\n")
         return 2
     for name in _OFFLINE:
@@ -122,8 +154,9 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     mode, factory = arguments
     lines, stdin = Lines(), os.fdopen(os.dup(0), "rb")
-    if mode == "train":
-        train(lines, stdin, factory)
+    if mode != "serve":
+        threading.Thread(target=_outlive_nobody, name="parent", daemon=True).start()
+        train(lines, stdin, factory, run_round if mode == "train" else run_plan)
         return 0
     return serve(lines.emit, stdin, lambda: make_backend(factory), failure)
 

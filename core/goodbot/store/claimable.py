@@ -1,18 +1,23 @@
 """What a run may claim: rated, consented answers that it has not learnt from yet.
 
-Those of its own base model once; those of other models when they are replayed on it.
+Those of its own base model once, and again where `replay_share` asks for it; those of other models
+when they are replayed on it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import aiosqlite
 
+from goodbot.events import Message
+from goodbot.ratings import Opinion
 from goodbot.store import turns
-from goodbot.store.query import fetch, first
+from goodbot.store.query import Row, fetch, first
 from goodbot.turns import Turn
 
 # Private words train what others talk to only with their speaker's consent; where nobody else
@@ -26,7 +31,10 @@ _CONSENT = (
     f" OR ({_PERSON} IN {_OWNERS} AND NOT EXISTS"
     f" (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {_OWNERS})))"
 )
-_LABELLED = "t.scope = :scope AND t.trainable AND t.rated > 0"
+_LABELLED = (
+    "t.scope = :scope AND t.trainable AND t.rated > 0"
+    " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
+)
 # Answers of another base model are no on-policy rollouts of this one.
 _OWN = f"{_LABELLED} AND t.model = :model AND t.spent IS NULL"
 _LEARNT = (
@@ -40,6 +48,13 @@ _OWED = (
     f"{_FOREIGN} AND t.id IN (SELECT i.turn FROM runs r JOIN run_items i ON i.run = r.id"  # noqa: S608
     " WHERE r.replay = 1 AND (r.scope, r.model) = (:scope, :model) AND r.state = 'released')"
 )
+# What an earlier run has learnt from may be repeated; one that was refused has taught nothing.
+_TRAINED = (
+    f"{_LABELLED} AND t.model = :model"  # noqa: S608
+    " AND t.spent IN (SELECT id FROM runs WHERE state = 'activated')"
+)
+_REPEATABLE = 5000
+"""Of the answers that a run may repeat, so many of the newest."""
 _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
 # What is counted leaves ties out (`rated` 2); what is claimed, the reward policy decides.
 _COUNTED = " AND t.rated = 1"
@@ -53,13 +68,17 @@ COUNT = f"SELECT count(*) FROM ({' UNION ALL '.join(_AVAILABLE)} LIMIT :limit)" 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
-    """A turn that a run may claim: its labels, and whether it has been held out before."""
+    """A turn that a run may claim: its labels, and what was made of it before."""
 
     turn: Turn
-    labels: Mapping[str, float]
+    labels: Mapping[str, Opinion]
     held_out_before: bool
     seq: int
     """The newest event behind its labels; candidates are ordered by it."""
+    age: int = 0
+    """Adapters of the line that is trained on which are newer than the one that wrote the answer."""
+    replayed: bool = False
+    """An earlier run has learnt from it: it trains once more, and is not held out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,32 +120,107 @@ async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
 
 
 async def candidates(
-    db: aiosqlite.Connection, pool: Pool, *, replay: bool = False
-) -> list[Candidate]:
-    """All that a run may claim now, in the order of their rating events.
+    db: aiosqlite.Connection, pool: Pool, *, parent: int = 0, replay: bool = False,
+    replay_share: float = 0.0,
+) -> list[Candidate]:  # fmt: skip
+    """All that a run from `parent` may claim now, in the order of their rating events.
 
-    With `replay` also the answers of other base models that this one has not learnt from.
+    With `replay` also the answers of other base models that this one has not learnt from; with
+    `replay_share` so many that earlier runs have learnt from that they are this part of all.
     """
     others = _FOREIGN if replay else _OWED
+    fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
+    found = await _labelled(db, fresh, pool.values())
+    repeated: set[str] = set()
+    wanted = round(len(found) * replay_share / (1 - replay_share))
+    if wanted:
+        repeated = set(await _repeated(db, pool, wanted))
+        again = f"{_WHO} WHERE t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
+        values = {**pool.values(), "turns": json.dumps(sorted(repeated))}
+        found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
+    line = await _lineage(db, parent)
+    result: list[Candidate] = []
+    for id_, labels, seq, held in found:
+        turn = await turns.get(db, id_)
+        assert turn is not None  # noqa: S101  same transaction
+        own = turn.model == pool.model
+        result.append(
+            Candidate(
+                turn=turn, labels=json.loads(labels), seq=seq,
+                held_out_before=bool(held), replayed=id_ in repeated,
+                age=sum(version > turn.version for version in line) if own else 0,
+            )
+        )  # fmt: skip
+    return result
+
+
+async def past_labels(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[dict[str, Opinion]]:
+    """The labels of the last answers that runs of this base model have used, oldest first."""
     rows = await fetch(
         db,
-        "SELECT t.id, json_group_object(l.rater, l.value), max(l.event_seq),"  # noqa: S608
+        "SELECT i.labels FROM run_items i JOIN runs r ON r.id = i.run"
+        " WHERE (r.scope, r.model) = (:scope, :model) AND r.state IN ('activated', 'refused')"
+        " AND i.split = 'train' AND NOT i.replayed ORDER BY i.run DESC, i.turn LIMIT :limit",
+        {**pool.values(), "limit": limit},
+    )
+    return [json.loads(row[0]) for row in reversed(rows)]
+
+
+async def asked_before(
+    db: aiosqlite.Connection, pool: Pool, run: int, limit: int
+) -> list[list[Message]]:
+    """The conversations that runs of this base model before `run` have claimed, newest run first.
+
+    Of people who consent still, and not those that `run` has itself.
+    """
+    rows = await fetch(
+        db,
+        "SELECT t.messages FROM turns t JOIN run_items i ON i.turn = t.id"  # noqa: S608
+        " JOIN runs r ON r.id = i.run WHERE (r.scope, r.model) = (:scope, :model) AND r.id < :run"
+        " AND r.state IN ('activated', 'refused')"
+        " AND t.id NOT IN (SELECT turn FROM run_items WHERE run = :run)"
+        f" AND {_CONSENT} GROUP BY t.id ORDER BY max(r.id) DESC, t.id LIMIT :limit",
+        {**pool.values(), "run": run, "limit": limit},
+    )
+    return [json.loads(row[0]) for row in rows]
+
+
+async def _labelled(db: aiosqlite.Connection, chosen: str, values: Mapping[str, Any]) -> list[Row]:
+    """`(turn, labels as JSON, newest event, held out before)` of those chosen, with consent."""
+    return await fetch(
+        db,
+        "SELECT t.id, json_group_object(l.rater,"  # noqa: S608
+        " json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars)))), max(l.event_seq),"
         " EXISTS (SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run WHERE i.turn = t.id"
         " AND i.split = 'held_out' AND r.model = :model AND r.state IN ('activated', 'refused'))"
-        f" FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others}) t"
-        f" JOIN labels l ON l.turn = t.id WHERE {_CONSENT}"
+        f" FROM ({chosen}) t JOIN labels l ON l.turn = t.id WHERE {_CONSENT}"
         " GROUP BY t.id ORDER BY max(l.event_seq)",
-        pool.values(),
+        values,
     )
-    found = [tuple(row) for row in rows]
-    result: list[Candidate] = []
-    for turn_id, labels, seq, held in found:
-        turn = await turns.get(db, turn_id)
-        assert turn is not None  # noqa: S101  same transaction
-        result.append(
-            Candidate(turn=turn, labels=json.loads(labels), held_out_before=bool(held), seq=seq)
-        )
-    return result
+
+
+async def _repeated(db: aiosqlite.Connection, pool: Pool, wanted: int) -> list[str]:
+    """Turns to repeat: others in every round, by a hash of their ids and of the round before."""
+    rows = await fetch(
+        db,
+        f"SELECT t.id, (SELECT max(id) FROM runs) FROM turns t WHERE {_TRAINED} AND {_CONSENT}"  # noqa: S608
+        " ORDER BY t.seq DESC LIMIT :limit",
+        {**pool.values(), "limit": _REPEATABLE},
+    )
+    drawn = sorted(rows, key=lambda row: hashlib.sha256(f"{row[1]} {row[0]}".encode()).digest())
+    return [row[0] for row in drawn[:wanted]]
+
+
+async def _lineage(db: aiosqlite.Connection, version: int) -> list[int]:
+    """A version and those that it was trained on, newest first."""
+    rows = await fetch(
+        db,
+        "WITH RECURSIVE line (version, parent) AS (SELECT version, parent FROM adapters"
+        " WHERE version = ? UNION SELECT a.version, a.parent FROM adapters a"
+        " JOIN line ON a.version = line.parent) SELECT version FROM line ORDER BY version DESC",
+        (version,),
+    )
+    return [row[0] for row in rows]
 
 
 async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
@@ -138,3 +232,14 @@ async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
     )
     (count,) = first(rows) or (0,)
     return count
+
+
+async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
+    """Whether the consent for one of a run's answers is gone."""
+    rows = await fetch(
+        db,
+        "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
+        f" WHERE i.run = :run AND NOT (t.trainable AND {_CONSENT}))",
+        {**pool.values(), "run": run},
+    )
+    return bool(rows[0][0])

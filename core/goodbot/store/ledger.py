@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.events import MessageRef, OrderKey, RatingEvent, RatingKind, Receipt
-from goodbot.ratings import LedgerEvent, fold
+from goodbot.ratings import LedgerEvent, Opinion, fold, is_stars
 from goodbot.store import codec, people, quarantine
 from goodbot.store.query import fetch
 
@@ -148,7 +148,7 @@ async def attach(
 
 
 _FOLDED = (
-    "SELECT who.identity, l.value, l.event_seq,"  # noqa: S608
+    "SELECT who.identity, l.value, l.stars, l.event_seq,"  # noqa: S608
     " EXISTS (SELECT 1 FROM run_items WHERE turn = :turn), e.seq,"
     " e.connector || ' ' || e.account, e.event_id, e.rater, e.time_ms, e.tiebreak,"
     " e.kind, e.source, e.value, e.retracts"
@@ -167,29 +167,29 @@ async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange
     say something within its account only; to take all back means all that this person said.
     """
     rows = await fetch(db, _FOLDED, {"turn": turn, "person": rater})
-    identity, value, event_seq, claimed = rows[0][:4]
-    before = None if event_seq is None else (value, event_seq)
-    events = [row[4:] for row in rows if row[4] is not None]
+    identity, value, stars, event_seq, claimed = rows[0][:5]
+    before = None if event_seq is None else (value, stars, event_seq)
+    events = [row[5:] for row in rows if row[5] is not None]
     found = {f"{place} {event_id}": (seq, event_id) for seq, place, event_id, *_ in events}
     label = fold(
         LedgerEvent(
             event_id=f"{place} {event_id}", order=OrderKey(time_ms, tiebreak), kind=RatingKind(kind),
             source=source and f"{account} {source}", value=value,
-            retracts=retracts and f"{place} {retracts}",
+            retracts=retracts and f"{place} {retracts}", stars=is_stars(source),
         )
         for _, place, event_id, account, time_ms, tiebreak, kind, source, value, retracts in events
     )  # fmt: skip
     seq, event_id = found[label.event_id] if label else (None, "")
-    after = (label.value, seq) if label else None
+    after = (label.value, label.stars, seq) if label else None
     if after == before:
         return None
     if label is None:
         await db.execute("DELETE FROM labels WHERE (turn, rater) = (?, ?)", (turn, identity))
     else:
         await db.execute(
-            "INSERT OR REPLACE INTO labels (turn, rater, value, event_id, event_seq)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (turn, identity, label.value, event_id, seq),
+            "INSERT OR REPLACE INTO labels (turn, rater, value, stars, event_id, event_seq)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (turn, identity, label.value, label.stars, event_id, seq),
         )
     return LabelChange(
         turn=turn,
@@ -231,13 +231,15 @@ async def rebuild(db: aiosqlite.Connection) -> int:
     return len(pairs)
 
 
-async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, float]:
+async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
     """The labels of one turn by rater."""
-    rows = await fetch(db, "SELECT rater, value FROM labels WHERE turn = ? ORDER BY rater", (turn,))
-    return {row[0]: row[1] for row in rows}
+    rows = await fetch(
+        db, "SELECT rater, value, stars FROM labels WHERE turn = ? ORDER BY rater", (turn,)
+    )
+    return {rater: value if stars is None else [value, stars] for rater, value, stars in rows}
 
 
-async def lost(db: aiosqlite.Connection, turn: str, before: Mapping[str, float]) -> bool:
+async def lost(db: aiosqlite.Connection, turn: str, before: Mapping[str, Opinion]) -> bool:
     """Whether a label of a turn (`before`, by rater) is gone or different now.
 
     Accounts that were linked meanwhile speak for one person.
@@ -247,9 +249,18 @@ async def lost(db: aiosqlite.Connection, turn: str, before: Mapping[str, float])
     return took_back(before, {rater: v for rater, v in current.items() if v is not None})
 
 
-def took_back(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
-    """Whether a label of `before` is gone or different in `now` (both by rater)."""
-    return any(now.get(rater) != value for rater, value in before.items())
+def took_back(before: Mapping[str, Opinion], now: Mapping[str, Opinion]) -> bool:
+    """Whether a label of `before` is gone or different in `now` (both by rater).
+
+    Stars that were added to a thumb take nothing back.
+    """
+    return any(not _stands(opinion, now.get(rater)) for rater, opinion in before.items())
+
+
+def _stands(before: Opinion, now: Opinion | None) -> bool:
+    if isinstance(now, list) and not isinstance(before, list):
+        return now[0] == before
+    return now == before
 
 
 async def forget_unresolved(db: aiosqlite.Connection, before: float) -> None:

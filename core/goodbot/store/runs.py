@@ -13,9 +13,13 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import codec, ledger
+from goodbot.ratings import Opinion
+from goodbot.store import codec, ledger, set_aside
 from goodbot.store.claimable import Pool
 from goodbot.store.query import fetch, first
+
+_JUDGED = 50
+"""Runs that the gate looks back on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,8 +29,10 @@ class Item:
     turn: str
     split: str
     reward: float
-    labels: Mapping[str, float]
+    labels: Mapping[str, Opinion]
     weight: float = 1.0
+    replayed: bool = False
+    """An earlier run of this base model has learnt from it; this one does not use it up."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,12 +75,16 @@ async def start(
     )
     (run,) = first(rows) or (0,)
     await db.executemany(
-        "INSERT INTO run_items (run, turn, split, reward, labels, weight) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO run_items (run, turn, split, reward, labels, weight, replayed,"
+        " position) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (run, item.turn, item.split, item.reward, codec.dump_json(item.labels), item.weight)
-            for item in items
+            (
+                run, item.turn, item.split, item.reward, codec.dump_json(item.labels),
+                item.weight, item.replayed, position,
+            )
+            for position, item in enumerate(items)
         ],
-    )
+    )  # fmt: skip
     await db.execute(
         "UPDATE runs SET replay = 1 WHERE id = ? AND EXISTS (SELECT 1 FROM run_items i"
         " JOIN turns t ON t.id = i.turn WHERE i.run = runs.id AND t.model <> runs.model)",
@@ -130,6 +140,8 @@ async def finish(
         (state, reason, codec.dump_json(metrics), now, run),
     )
     ended = rows.rowcount == 1
+    if ended:
+        await set_aside.let_go(db, run)
     if ended and state != "activated":
         await _disown(db, run, f"its run was {state}")
     return ended
@@ -166,21 +178,25 @@ async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int) -> int:
     return count
 
 
-async def recover(db: aiosqlite.Connection, now: float) -> list[int]:
-    """At start: runs that the last process left `running` have failed; their claims are free.
+async def judged(db: aiosqlite.Connection, run: int) -> list[dict[str, float]]:
+    """What the gate found on held-out ratings in the runs before this one, on its base model.
 
-    Returns their ids.
+    Of the runs that count still, passed or refused: the four sums `n`, `xx`, `xy`, `yy` of each (see
+    docs/worker-protocol.md), the newest first. A rating is held out once, so none is there twice.
     """
     rows = await fetch(
         db,
-        "UPDATE runs SET state = 'failed', reason = 'goodbot stopped while it was training',"
-        " finished_at = ? WHERE state = 'running' RETURNING id",
-        (now,),
+        "SELECT json_extract(r.metrics, '$.metrics') FROM runs r, runs this WHERE this.id = ?"
+        " AND (r.scope, r.model) = (this.scope, this.model) AND r.id < this.id"
+        " AND r.state IN ('activated', 'refused') AND json_extract(r.metrics, '$.metrics.xx') > 0"
+        " ORDER BY r.id DESC LIMIT ?",
+        (run, _JUDGED),
     )
-    ended = [row[0] for row in rows]
-    for run in ended:
-        await _disown(db, run, "goodbot stopped before it went live")
-    return ended
+    found = [json.loads(row[0]) for row in rows]
+    return [
+        {"n": int(one["held_out"]), **{name: float(one[name]) for name in ("xx", "xy", "yy")}}
+        for one in found
+    ]
 
 
 async def _disown(db: aiosqlite.Connection, run: int, reason: str) -> None:

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.register_assert_rewrite("goodbot.testing.backend")
+pytest.register_assert_rewrite(
+    "goodbot.testing.backend",
+    "goodbot.testing.backend_base",
+    "goodbot.testing.backend_checkpoints",
+)
 pytest.register_assert_rewrite(
     "goodbot.testing.connector",
     "goodbot.testing.connector_base",

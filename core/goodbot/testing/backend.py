@@ -26,72 +26,27 @@ import numpy as np
 import pytest
 
 from goodbot.backend import (
-    LoraSettings,
     OptimizerSettings,
     SampleRequest,
-    StepStats,
     TokenizedTurn,
     TrainingBackend,
     TrainingBatch,
 )
 from goodbot.errors import AdapterError, GoodbotError, TrainingError
-
-MESSAGES = [{"role": "user", "content": "What is the capital of France?"}]
-TEXTS = ("Paris.", "Arr matey! It be Paris, I tell ye.")
-LORA = LoraSettings(rank=4, alpha=8.0)
-FILES = ("adapter_model.safetensors", "adapter_config.json")
-
-
-def policy_gradient(
-    xp: Any, policy: Any, sampling: Any, reference: Any, advantages: Any, mask: Any, normalizer: Any
-) -> tuple[Any, dict[str, Any]]:
-    """A plain objective: -Σ A · log π / N."""
-    loss = -(policy * mask * advantages[:, None]).sum() / normalizer
-    zero = (mask * 0.0).sum()
-    return loss, {"kl": zero, "tokens_accepted": mask.sum(), "trajectories_accepted": zero}
+from goodbot.testing.backend_base import (
+    FILES,
+    LORA,
+    MESSAGES,
+    TEXTS,
+    files,
+    poisoned,
+    policy_gradient,
+)
+from goodbot.testing.backend_checkpoints import CheckpointTests
 
 
-def poisoned(*arguments: Any) -> tuple[Any, dict[str, Any]]:
-    """An objective whose loss is not a number."""
-    loss, statistics = policy_gradient(*arguments)
-    return loss * float("nan"), statistics
-
-
-class BackendContract:
+class BackendContract(CheckpointTests):
     """Subclass it and override `backend_factory` and `model_dir`."""
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def backend_factory(cls) -> Callable[[], TrainingBackend]:
-        """What makes an unloaded backend."""
-        raise NotImplementedError
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model_dir(cls) -> Path:
-        """A local model directory."""
-        raise NotImplementedError
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def loaded(
-        cls, backend_factory: Callable[[], TrainingBackend], model_dir: Path
-    ) -> TrainingBackend:
-        """One backend for the class; `backend` sets it back for each test."""
-        backend = backend_factory()
-        backend.load(model_dir, lora=LORA, seed=3)
-        return backend
-
-    @pytest.fixture
-    def backend(self, loaded: TrainingBackend) -> TrainingBackend:
-        """A loaded backend with a fresh adapter."""
-        loaded.load_adapter(None)
-        return loaded
-
-    @pytest.fixture
-    def turns(self, backend: TrainingBackend) -> list[TokenizedTurn]:
-        """Two turns of different length."""
-        return [backend.tokenize(MESSAGES, text) for text in TEXTS]
 
     # -- tokens and log-probs
 
@@ -141,14 +96,14 @@ class BackendContract:
     def test_a_fresh_adapter_has_no_effect(
         self, backend: TrainingBackend, turns: list[TokenizedTurn]
     ) -> None:
-        self._same(self._scores(backend, turns), self._scores(backend, turns, adapter=False))
+        self.same(self.scores(backend, turns), self.scores(backend, turns, adapter=False))
 
     def test_training_follows_the_advantage(
         self, backend: TrainingBackend, turns: list[TokenizedTurn]
     ) -> None:
-        before = self._scores(backend, turns)
-        steps = self._train(backend, turns, [1.0, -1.0])
-        after = self._scores(backend, turns)
+        before = self.scores(backend, turns)
+        steps = self.trained(backend, turns, [1.0, -1.0])
+        after = self.scores(backend, turns)
         assert len(steps) == 3
         assert not any(step.skipped for step in steps)
         assert all(step.grad_norm > 0 for step in steps)
@@ -158,19 +113,19 @@ class BackendContract:
     def test_without_the_adapter_the_base_speaks(
         self, backend: TrainingBackend, turns: list[TokenizedTurn]
     ) -> None:
-        base = self._scores(backend, turns, adapter=False)
-        self._train(backend, turns, [1.0, -1.0])
-        self._same(base, self._scores(backend, turns, adapter=False))
+        base = self.scores(backend, turns, adapter=False)
+        self.trained(backend, turns, [1.0, -1.0])
+        self.same(base, self.scores(backend, turns, adapter=False))
 
     def test_a_batch_without_advantages_is_skipped(
         self, backend: TrainingBackend, turns: list[TokenizedTurn], tmp_path: Path
     ) -> None:
-        self._train(backend, turns, [1.0, -1.0])
+        self.trained(backend, turns, [1.0, -1.0])
         backend.save_adapter(tmp_path / "before")
-        steps = self._train(backend, turns, [0.0, 0.0])
+        steps = self.trained(backend, turns, [0.0, 0.0])
         backend.save_adapter(tmp_path / "after")
         assert all(step.skipped for step in steps)
-        assert _bytes(tmp_path / "before") == _bytes(tmp_path / "after"), "bitwise unchanged"
+        assert files(tmp_path / "before") == files(tmp_path / "after"), "bitwise unchanged"
 
     def test_steps_are_lazy(self, backend: TrainingBackend, turns: list[TokenizedTurn]) -> None:
         asked: list[int] = []
@@ -178,7 +133,7 @@ class BackendContract:
         def batches() -> Iterator[TrainingBatch]:
             for index in range(3):
                 asked.append(index)
-                yield self._batch(backend, turns, [1.0, -1.0])
+                yield self.batch_of(backend, turns, [1.0, -1.0])
 
         steps = backend.train(batches(), OptimizerSettings(), policy_gradient)
         next(steps)
@@ -187,35 +142,35 @@ class BackendContract:
     def test_parts_of_a_batch_add_up(
         self, backend: TrainingBackend, turns: list[TokenizedTurn]
     ) -> None:
-        whole = self._train(backend, turns, [1.0, -0.5], steps=1)
+        whole = self.trained(backend, turns, [1.0, -0.5], steps=1)
         backend.load_adapter(None)
-        parts = self._train(backend, turns, [1.0, -0.5], steps=1, tokens_per_forward=1)
+        parts = self.trained(backend, turns, [1.0, -0.5], steps=1, tokens_per_forward=1)
         assert parts[0].loss == pytest.approx(whole[0].loss, rel=1e-4)
         assert parts[0].grad_norm == pytest.approx(whole[0].grad_norm, rel=1e-3)
 
     def test_a_loss_that_is_not_finite_takes_no_step(
         self, backend: TrainingBackend, turns: list[TokenizedTurn]
     ) -> None:
-        before = self._scores(backend, turns)
-        batch = self._batch(backend, turns, [1.0, -1.0])
+        before = self.scores(backend, turns)
+        batch = self.batch_of(backend, turns, [1.0, -1.0])
         with pytest.raises(TrainingError) as caught:
             list(backend.train(iter([batch]), OptimizerSettings(), poisoned))
         assert caught.value.kind == "nan"
-        self._same(before, self._scores(backend, turns))
+        self.same(before, self.scores(backend, turns))
 
     def test_an_adapter_survives_the_disk(
         self, backend: TrainingBackend, turns: list[TokenizedTurn], tmp_path: Path
     ) -> None:
-        self._train(backend, turns, [1.0, -1.0])
-        trained = self._scores(backend, turns)
+        self.trained(backend, turns, [1.0, -1.0])
+        trained = self.scores(backend, turns)
         backend.save_adapter(tmp_path / "one")
         backend.load_adapter(None)
         backend.load_adapter(tmp_path / "one")
-        self._same(trained, self._scores(backend, turns), exactly=True)
+        self.same(trained, self.scores(backend, turns), exactly=True)
         backend.save_adapter(tmp_path / "two")
-        assert _bytes(tmp_path / "one") == _bytes(tmp_path / "two")
+        assert files(tmp_path / "one") == files(tmp_path / "two")
 
-    def test_the_same_job_twice_gives_the_same_bytes(
+    def test_the_same_job_twice_gives_the_samefiles(
         self,
         backend_factory: Callable[[], TrainingBackend],
         model_dir: Path,
@@ -225,15 +180,15 @@ class BackendContract:
             backend = backend_factory()
             backend.load(model_dir, lora=LORA, seed=5)
             turns = [backend.tokenize(MESSAGES, text) for text in TEXTS]
-            self._train(backend, turns, [1.0, -1.0])
+            self.trained(backend, turns, [1.0, -1.0])
             backend.save_adapter(tmp_path / name)
-        assert _bytes(tmp_path / "one") == _bytes(tmp_path / "two")
+        assert files(tmp_path / "one") == files(tmp_path / "two")
 
     def test_the_files_name_no_path(
         self, backend: TrainingBackend, model_dir: Path, tmp_path: Path
     ) -> None:
         backend.save_adapter(tmp_path / "one")
-        for content in _bytes(tmp_path / "one"):
+        for content in files(tmp_path / "one"):
             assert str(model_dir).encode() not in content
             assert str(tmp_path).encode() not in content
 
@@ -310,9 +265,9 @@ class BackendContract:
     def test_versions_are_swapped_in_place(
         self, backend: TrainingBackend, turns: list[TokenizedTurn], tmp_path: Path
     ) -> None:
-        self._train(backend, turns, [1.0, -1.0], steps=10)
+        self.trained(backend, turns, [1.0, -1.0], steps=10)
         backend.save_adapter(tmp_path / "v1")
-        self._train(backend, turns, [-1.0, 1.0], steps=20)
+        self.trained(backend, turns, [-1.0, 1.0], steps=20)
         backend.save_adapter(tmp_path / "v2")
         sampler = backend.sampler()
         sampler.load_adapter(1, tmp_path / "v1")
@@ -339,47 +294,6 @@ class BackendContract:
         with pytest.raises(GoodbotError):
             sampler.activate(1)
 
-    # -- helpers
-
-    def _batch(
-        self, backend: TrainingBackend, turns: Sequence[TokenizedTurn], advantages: list[float]
-    ) -> TrainingBatch:
-        width = max(len(turn.response) for turn in turns)
-        mask = np.zeros((len(turns), width), np.float32)
-        for row, turn in enumerate(turns):
-            mask[row, : len(turn.response)] = 1.0
-        return TrainingBatch(
-            sequences=tuple(turns),
-            temperature=(1.0,) * len(turns),
-            sampling_logprobs=np.zeros_like(mask),
-            reference_logprobs=np.zeros_like(mask),
-            advantages=np.asarray(advantages, np.float32),
-            mask=mask,
-            normalizer=float(mask.sum()),
-        )
-
-    def _train(
-        self,
-        backend: TrainingBackend,
-        turns: Sequence[TokenizedTurn],
-        advantages: list[float],
-        *,
-        steps: int = 3,
-        tokens_per_forward: int = 8192,
-    ) -> list[StepStats]:
-        batch = self._batch(backend, turns, advantages)
-        settings = OptimizerSettings(tokens_per_forward=tokens_per_forward)
-        return list(backend.train(iter([batch] * steps), settings, policy_gradient))
-
-    def _scores(
-        self, backend: TrainingBackend, turns: Sequence[TokenizedTurn], *, adapter: bool = True
-    ) -> list[Any]:
-        return backend.logprobs(turns, temperature=[1.0] * len(turns), adapter=adapter)
-
-    def _same(self, left: list[Any], right: list[Any], *, exactly: bool = False) -> None:
-        for one, other in zip(left, right, strict=True):
-            np.testing.assert_allclose(one, other, rtol=0, atol=0 if exactly else 1e-5)
-
 
 def _ask(
     *,
@@ -391,7 +305,3 @@ def _ask(
     return SampleRequest(
         messages=messages, max_tokens=max_tokens, temperature=temperature, seed=seed
     )
-
-
-def _bytes(directory: Path) -> list[bytes]:
-    return [(directory / name).read_bytes() for name in FILES]

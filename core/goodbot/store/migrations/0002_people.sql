@@ -53,6 +53,27 @@ CREATE INDEX labels_by_rater ON labels (rater, event_seq, value);
 -- How much an item counts in its run (the cap on one rater's share).
 ALTER TABLE run_items ADD COLUMN weight REAL NOT NULL DEFAULT 1;
 
+-- A turn that an earlier run of this base model has learnt from, repeated against forgetting.
+ALTER TABLE run_items ADD COLUMN replayed INTEGER NOT NULL DEFAULT 0;
+
+-- The stars that a rater gave beside a thumb; `value` is the thumb, or the stars without one.
+ALTER TABLE labels ADD COLUMN stars REAL;
+
+-- The order in which a run looks at its items, and how far it has come: a run that was interrupted
+-- stays `running` and goes on with the same items (`store/progress.py`).
+ALTER TABLE run_items ADD COLUMN position INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN progress TEXT NOT NULL DEFAULT '{}';
+
+-- Answers that no training of this model takes until somebody lets them in again: their numbers
+-- break it, or it ran out of memory on them.
+CREATE TABLE set_aside (
+  turn TEXT NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+  model TEXT NOT NULL,
+  run INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('nan', 'oom')),
+  reason TEXT NOT NULL, settings TEXT NOT NULL, since REAL NOT NULL,
+  PRIMARY KEY (turn, model)
+) STRICT, WITHOUT ROWID;
+
 -- Files removed because somebody whose words they learnt from is forgotten.
 ALTER TABLE adapters ADD COLUMN erased_at REAL;
 
@@ -74,9 +95,10 @@ UPDATE runs SET model = coalesce(
   (SELECT t.model FROM run_items i JOIN turns t ON t.id = i.turn WHERE i.run = runs.id LIMIT 1), '');
 CREATE INDEX runs_replayed ON runs (scope, model) WHERE replay = 1;
 
--- A run uses up the answers of its own base model; one that is replayed stays what it was.
+-- A run uses up the answers of its own base model; what is replayed stays what it was.
 DROP TRIGGER turn_claimed;
-CREATE TRIGGER turn_claimed AFTER INSERT ON run_items WHEN NEW.split = 'train' BEGIN
+CREATE TRIGGER turn_claimed AFTER INSERT ON run_items
+WHEN NEW.split = 'train' AND NOT NEW.replayed BEGIN
   UPDATE turns SET spent = NEW.run
     WHERE id = NEW.turn AND model = (SELECT model FROM runs WHERE id = NEW.run);
 END;

@@ -17,6 +17,10 @@ ALTER TABLE channels DROP COLUMN noticed_at;
 ALTER TABLE channels DROP COLUMN off_at;
 ALTER TABLE turns DROP COLUMN context;
 ALTER TABLE run_items DROP COLUMN weight;
+ALTER TABLE labels DROP COLUMN stars;
+DROP TABLE set_aside;
+ALTER TABLE runs DROP COLUMN progress;
+ALTER TABLE run_items DROP COLUMN position;
 ALTER TABLE adapters DROP COLUMN erased_at;
 ALTER TABLE pointers RENAME TO pointers_after;
 CREATE TABLE pointers (
@@ -41,6 +45,7 @@ CREATE TRIGGER label_removed AFTER DELETE ON labels BEGIN
   UPDATE turns SET rated = EXISTS (SELECT 1 FROM labels WHERE turn = OLD.turn) WHERE id = OLD.turn;
 END;
 DROP TRIGGER turn_claimed;
+ALTER TABLE run_items DROP COLUMN replayed;
 CREATE TRIGGER turn_claimed AFTER INSERT ON run_items WHEN NEW.split = 'train' BEGIN
   UPDATE turns SET spent = NEW.run WHERE id = NEW.turn;
 END;

@@ -1,0 +1,83 @@
+"""A claimed run as the job that its child gets: texts, tokens, paths (`docs/worker-protocol.md`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.adapters import AdapterRegistry
+from goodbot.errors import AdapterError, TrainingError
+from goodbot.events import Message
+from goodbot.server import BASE
+from goodbot.store import Store, claimable, runs, turns
+from goodbot.turns import Turn
+
+logger = logging.getLogger(__name__)
+
+_ANCHORS = 256
+
+
+async def make_job(
+    store: Store, registry: AdapterRegistry, *, run: int, parent: int, items: Sequence[runs.Item],
+    model: Path, pool: claimable.Pool, folder: Path, settings: Mapping[str, Any], seed: int,
+    anchors: Sequence[Sequence[Message]] = (), background: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """The job of a run, the same each time. `folder` gets `output` and `checkpoints`, both 0700.
+
+    `anchors` are what the gate asks; without any, it asks what the items ask, and those of the rounds
+    before: what is lost may be what nobody asked this time.
+    Raises TrainingError when an answer is gone, and AdapterError.
+    """
+    output, checkpoints = folder / "output", folder / "checkpoints"
+    for directory in (folder, output, checkpoints):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    baseline = {"mean": 0.0, "weight": 0.0}
+    behaviour: dict[str, str] = {}
+    rows: list[dict[str, Any]] = []
+    if parent != BASE:
+        baseline = (await registry.row(parent)).baseline
+    for item in items:
+        turn = await store.read(lambda db, id_=item.turn: turns.get(db, id_))
+        if turn is None:
+            raise TrainingError("an answer was deleted before it could be trained on", kind="data")
+        version = turn.version if turn.model == pool.model else None
+        if version and str(version) not in behaviour:
+            try:
+                behaviour[str(version)] = str(await registry.path(version))
+            except AdapterError:
+                logger.warning("v%d is gone; its answers count as the base model's", version)
+                version = BASE
+        rows.append(_row(turn, item, version))
+    asked = [list(messages) for messages in anchors]
+    if not asked:
+        earlier = await store.read(
+            lambda db: claimable.asked_before(db, pool, run, max(0, _ANCHORS - len(rows)))
+        )
+        asked = [*(row["messages"] for row in rows[:_ANCHORS]), *earlier]
+    return {
+        "protocol": 1, "run": run, "model": str(model),
+        "parent": str(await registry.path(parent)) if parent != BASE else None,
+        "output": str(output), "checkpoints": str(checkpoints), "seed": seed,
+        "settings": dict(settings), "baseline": baseline, "behaviour": behaviour, "items": rows,
+        "anchors": asked,
+        "background": background,
+        "judged": await store.read(lambda db: runs.judged(db, run)),
+    }  # fmt: skip
+
+
+def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
+    """One item of the job. `version` None: another base model wrote the answer."""
+    # Its tokens are of another vocabulary, and no log-prob of its author says anything about this
+    # model. So its words are read as if this base had written them: the importance ratio of each
+    # token starts at 1 and the KL term holds it there, which is all that "off-policy" can mean here.
+    own = version is not None
+    return {
+        "id": turn.id, "messages": list(turn.messages), "response": turn.response,
+        "prompt_tokens": turn.prompt_tokens if own else (),
+        "tokens": turn.tokens if own else (),
+        "logprobs": turn.logprobs if own else (),
+        "temperature": turn.temperature, "version": version,
+        "reward": item.reward, "weight": item.weight, "split": item.split,
+    }  # fmt: skip

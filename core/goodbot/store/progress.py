@@ -1,0 +1,147 @@
+"""How far the run under way has come, and what is needed to go on with it after an interruption.
+
+A run stays `running` from its claim to its verdict, also while nothing trains: paused, or because
+goodbot was stopped or killed. At most one of a scope is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import aiosqlite
+
+from goodbot.store import claimable, codec, runs
+from goodbot.store.query import fetch, first
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """Of one run. `step` of `steps` is where it would go on; 0 of 0 before anything is safe."""
+
+    step: int = 0
+    steps: int = 0
+    starts: int = 0
+    """Children that have begun since it last got on and were not stopped on purpose."""
+    memory: int = 0
+    """How often the memory did not suffice."""
+
+    @property
+    def where(self) -> str:
+        """` at step 12 of 32`; empty before anything is safe."""
+        return f" at step {self.step} of {self.steps}" if self.steps else ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Underway:
+    """A run without a verdict."""
+
+    run: int
+    model: str
+    parent: int
+    why: str
+    settings: Mapping[str, Any]
+    items: int
+    progress: Progress
+    published: bool
+    """Its adapter is recorded, and did not go live."""
+
+
+async def underway(db: aiosqlite.Connection, scope: str) -> Underway | None:
+    """The run of a scope that has no verdict yet."""
+    rows = await fetch(
+        db,
+        "SELECT id, model, parent, why, settings, (SELECT count(*) FROM run_items WHERE run = r.id),"
+        " progress, EXISTS (SELECT 1 FROM adapters WHERE run = r.id)"
+        " FROM runs r WHERE scope = ? AND state = 'running'",
+        (scope,),
+    )
+    row = first(rows)
+    if row is None:
+        return None
+    return Underway(
+        run=row[0], model=row[1], parent=row[2], why=row[3], settings=json.loads(row[4]),
+        items=row[5], progress=Progress(**json.loads(row[6])), published=bool(row[7]),
+    )  # fmt: skip
+
+
+async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.Item, ...]:
+    """What a run has claimed, in the order in which it did."""
+    rows = await fetch(
+        db,
+        "SELECT turn, split, reward, labels, weight, replayed FROM run_items WHERE run = ?"
+        " ORDER BY position",
+        (run,),
+    )
+    return tuple(
+        runs.Item(
+            turn=r[0], split=r[1], reward=r[2], labels=json.loads(r[3]), weight=r[4],
+            replayed=bool(r[5]),
+        )
+        for r in rows
+    )  # fmt: skip
+
+
+async def objection(
+    db: aiosqlite.Connection,
+    found: Underway,
+    pool: claimable.Pool,
+    *,
+    parent: int,
+    settings: Mapping[str, Any],
+) -> str:
+    """Why an interrupted run cannot go on; empty if it can. The others are what a new one would have."""
+    if found.model != pool.model:
+        return f"it was interrupted while {found.model} was trained"
+    if found.published:
+        return "it was interrupted while its adapter went live"
+    if found.settings != json.loads(codec.dump_json(settings)):
+        return "it was interrupted, and the settings have changed since"
+    if found.parent != parent:
+        return "it was interrupted, and another version was made active since"
+    if await claimable.withdrawn(db, pool, found.run):
+        return "it was interrupted, and the consent for one of its answers was taken back"
+    return await runs.objection(db, found.run)
+
+
+async def begins(db: aiosqlite.Connection, run: int) -> Progress:
+    """A child is about to start."""
+    now = await of(db, run)
+    return await _set(db, run, replace(now, starts=now.starts + 1))
+
+
+async def stops(db: aiosqlite.Connection, run: int) -> Progress:
+    """The child was stopped on purpose: that start does not count."""
+    now = await of(db, run)
+    return await _set(db, run, replace(now, starts=max(0, now.starts - 1)))
+
+
+async def gets_on(db: aiosqlite.Connection, run: int, step: int, steps: int) -> Progress:
+    """So many of so many steps are safe."""
+    now = await of(db, run)
+    further = step > now.step or steps != now.steps
+    return await _set(
+        db, run, replace(now, step=step, steps=steps, starts=0 if further else now.starts)
+    )
+
+
+async def runs_out(db: aiosqlite.Connection, run: int) -> Progress:
+    """The memory did not suffice: the next plan is a smaller one."""
+    now = await of(db, run)
+    return await _set(db, run, replace(now, memory=now.memory + 1, starts=0))
+
+
+async def of(db: aiosqlite.Connection, run: int) -> Progress:
+    """How far a run has come."""
+    row = first(await fetch(db, "SELECT progress FROM runs WHERE id = ?", (run,)))
+    return Progress(**json.loads(row[0])) if row else Progress()
+
+
+async def _set(db: aiosqlite.Connection, run: int, progress: Progress) -> Progress:
+    await db.execute(
+        "UPDATE runs SET progress = ? WHERE id = ? AND state = 'running'",
+        (codec.dump_json(asdict(progress)), run),
+    )
+    return progress

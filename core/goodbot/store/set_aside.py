@@ -1,0 +1,73 @@
+"""Answers that no training takes until somebody lets them in again.
+
+Single ones whose numbers break a training (`nan`: the child has found them by bisection), and all of a
+run that ran out of memory on them again and again (`oom`). They count again for another base model, and
+when the settings change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.store.query import fetch
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetAside:
+    """So many answers that a run has set aside for the same reason."""
+
+    run: int
+    kind: str
+    reason: str
+    answers: int
+
+
+async def add(
+    db: aiosqlite.Connection, run: int, kind: str, turns: Mapping[str, str], now: float
+) -> None:
+    """Set answers of a run aside: turn → why. Ids that are none of its own are ignored."""
+    await db.executemany(
+        "INSERT OR REPLACE INTO set_aside (turn, model, run, kind, reason, settings, since)"
+        " SELECT i.turn, r.model, r.id, ?, ?, r.settings, ? FROM runs r"
+        " JOIN run_items i ON i.run = r.id WHERE r.id = ? AND i.turn = ?",
+        [(kind, reason, now, run, turn) for turn, reason in turns.items()],
+    )
+
+
+async def add_all(db: aiosqlite.Connection, run: int, kind: str, reason: str, now: float) -> None:
+    """Set all answers of a run aside."""
+    rows = await fetch(db, "SELECT turn FROM run_items WHERE run = ?", (run,))
+    await add(db, run, kind, {row[0]: reason for row in rows}, now)
+
+
+async def let_go(db: aiosqlite.Connection, run: int) -> None:
+    """A run ends: what it went without it has not learnt, and not used up."""
+    theirs = "SELECT turn FROM set_aside WHERE run = ? AND kind = 'nan'"
+    await db.execute(
+        f"UPDATE turns SET spent = NULL WHERE spent = ? AND id IN ({theirs})",  # noqa: S608
+        (run, run),
+    )
+    await db.execute(
+        f"DELETE FROM run_items WHERE run = ? AND turn IN ({theirs})",  # noqa: S608
+        (run, run),
+    )
+
+
+async def listed(db: aiosqlite.Connection, model: str) -> list[SetAside]:
+    """What is set aside for a base model, the newest run first."""
+    rows = await fetch(
+        db,
+        "SELECT run, kind, reason, count(*) FROM set_aside WHERE model = ?"
+        " GROUP BY run, kind, reason ORDER BY run DESC, reason",
+        (model,),
+    )
+    return [SetAside(run=r[0], kind=r[1], reason=r[2], answers=r[3]) for r in rows]
+
+
+async def release(db: aiosqlite.Connection, model: str, *, but: str = "") -> int:
+    """Let them train again; returns how many. Those set aside under the settings `but` stay."""
+    rows = await db.execute("DELETE FROM set_aside WHERE model = ? AND settings <> ?", (model, but))
+    return rows.rowcount
