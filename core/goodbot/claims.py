@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from goodbot.ratings import RewardPolicy, TurnRating
+from goodbot.poisoning import duplicates, shares
+from goodbot.ratings import Moments, Opinion, RewardPolicy, TurnRating
 from goodbot.store.claimable import Candidate
 from goodbot.store.runs import Item
 
-_CAPPED_FROM = 3
-"""Raters. Two see each other's ratings and can talk; a cap would make each of them half."""
+MEMORY = 256
+"""Rewards that a policy's moments are taken over, this round's among them."""
 
 
 def claim(
@@ -22,81 +23,116 @@ def claim(
     *,
     held_out_share: float,
     rater_share: float = 1.0,
+    duplicate_limit: int = 0,
+    age_half_life: float = 0.0,
+    round_size: float = math.inf,
+    past: Sequence[Mapping[str, Opinion]] = (),
 ) -> tuple[Item, ...]:
-    """Give every candidate its reward and its split, in the candidates' order.
+    """Give every candidate its reward, its split and its weight, in the candidates' order.
 
     A turn to which the policy gives no reward (a tie) is left out. About `held_out_share` of the
     good and of the bad ones are held out, chosen by a hash of their ids, so that the choice does
-    not follow time; a turn that was held out once is trained on from then on. From the third
-    rater on, none weighs more than `rater_share` of what is trained on (`share_weights`).
+    not follow time; a turn that was held out once is trained on from then on, and one that was
+    trained on is not held out any more. A reward of 0 takes no side, so it tells the gate nothing;
+    near-repetitions of others are held out last: it would only hear again what was trained.
+
+    What trains weighs `age_weight` times `duplicate_weights` times what `share_weights` leaves of
+    that, where a usual round trains on `round_size`. `past` are the labels of earlier rounds, oldest
+    first, for policies that rescale.
     """
-    rewards: dict[str, float] = {}
-    for candidate in candidates:
-        ratings = [
-            TurnRating(value=value, rater=rater) for rater, value in candidate.labels.items()
-        ]
-        reward = policy.fn(ratings)
-        if reward is not None:
-            rewards[candidate.turn.id] = max(-1.0, min(1.0, float(reward)))
-    fresh = [c.turn.id for c in candidates if c.turn.id in rewards and not c.held_out_before]
-    wanted = math.floor(held_out_share * len(rewards) + 0.5)
-    good = sorted((t for t in fresh if rewards[t] > 0), key=_spread)
-    bad = sorted((t for t in fresh if rewards[t] <= 0), key=_spread)
-    from_good = round(wanted * len(good) / len(fresh)) if fresh else 0
-    # A margin needs both sides: one good and one bad answer at least, where there are any.
-    if wanted >= 2 and good and bad:
-        from_good = max(1, min(wanted - 1, from_good))
-    held_out = {*good[:from_good], *bad[: wanted - from_good]}
+    rewards = _rewards(candidates, policy, past)
+    taken = [c for c in candidates if c.turn.id in rewards]
+    groups = _repetitions(taken, rewards) if duplicate_limit else range(len(taken))
+    sizes = Counter(groups)
+    repeats = {c.turn.id: sizes[name] > 1 for c, name in zip(taken, groups, strict=True)}
+    new = [c for c in taken if not c.replayed]
+    wanted = math.floor(held_out_share * len(new) + 0.5)
+    fresh = [c.turn.id for c in new if not c.held_out_before and rewards[c.turn.id]]
+    held_out = _held_out(fresh, rewards, repeats, wanted)
     items = [
         Item(
             turn=candidate.turn.id,
             split="held_out" if candidate.turn.id in held_out else "train",
             reward=rewards[candidate.turn.id],
             labels=candidate.labels,
+            replayed=candidate.replayed,
         )
-        for candidate in candidates
-        if candidate.turn.id in rewards
+        for candidate in taken
     ]
-    trained = [item for item in items if item.split == "train"]
-    shared = share_weights([item.labels.keys() for item in trained], rater_share)
-    weights = {item.turn: weight for item, weight in zip(trained, shared, strict=True)}
+    trained = [n for n, item in enumerate(items) if item.split == "train"]
+    raters = [items[n].labels.keys() for n in trained]
+    few = duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
+    aged = [age_weight(taken[n].age, age_half_life) for n in trained]
+    weights = [age * weight for age, weight in zip(aged, few, strict=True)]
+    final = dict(
+        zip(trained, shares.share_weights(raters, rater_share, weights, round_size), strict=True)
+    )
     # What is held out keeps its weight: the gate asks about every answer alike.
-    return tuple(replace(item, weight=weights.get(item.turn, 1.0)) for item in items)
+    return tuple(replace(item, weight=final.get(n, 1.0)) for n, item in enumerate(items))
 
 
-def share_weights(raters: Sequence[Collection[str]], share: float) -> list[float]:
-    """A weight in (0, 1] for each turn, so that no rater has more than `share` of their sum.
+def age_weight(age: int, half_life: float) -> float:
+    """2^(-age / half_life), in (0, 1]: what the rating of an old answer still says.
 
-    `raters` are those who labelled each turn; a turn belongs to its raters in equal parts. Where
-    there are too few raters for such a share, each gets an equal one. Below three nobody is held back.
+    `age` counts the adapters since the one that wrote the answer; `half_life` 0 ignores it.
     """
-    parts: defaultdict[str, list[float]] = defaultdict(list)
-    for turn in raters:
-        for rater in turn:
-            parts[rater].append(1 / len(turn))
-    totals = {rater: math.fsum(sorted(owned)) for rater, owned in parts.items()}
-    if len(totals) < _CAPPED_FROM:
-        return [1.0] * len(raters)
-    limit = _water_level(sorted(totals.values()), max(share, 1 / len(totals)))
-    factors = {rater: min(1.0, limit / total) for rater, total in totals.items()}
-    return [math.fsum(sorted(factors[rater] for rater in turn)) / len(turn) for turn in raters]
+    return max(2.0 ** (-age / half_life), 1e-6) if half_life else 1.0
 
 
-def _water_level(totals: Sequence[float], share: float) -> float:
-    """The limit L with L = share · Σ min(total, L); inf when no total (ascending) is above its share.
+def _rewards(
+    candidates: Sequence[Candidate], policy: RewardPolicy, past: Sequence[Mapping[str, Opinion]]
+) -> dict[str, float]:
+    """Turn → reward in [-1, +1]; turns without one are missing."""
+    raw = {c.turn.id: _reward(c.labels, policy) for c in candidates}
+    given = {turn: reward for turn, reward in raw.items() if reward is not None}
+    if policy.rescale is None:
+        return given
+    new = [c.turn.id for c in candidates if not c.replayed]  # the others are in the past already
+    before = [reward for labels in past if (reward := _reward(labels, policy)) is not None]
+    recent = [*before, *(given[turn] for turn in new if turn in given)][-MEMORY:]
+    moments = Moments.over(recent)
+    return {turn: _bounded(policy.rescale(reward, moments)) for turn, reward in given.items()}
 
-    With the k largest held at L, and S the sum of the others, L = share · S / (1 - k · share).
+
+def _reward(labels: Mapping[str, Opinion], policy: RewardPolicy) -> float | None:
+    reward = policy.fn([TurnRating.of(rater, opinion) for rater, opinion in labels.items()])
+    return None if reward is None else _bounded(reward)
+
+
+def _bounded(reward: float) -> float:
+    return max(-1.0, min(1.0, float(reward)))
+
+
+def _held_out(
+    fresh: Sequence[str], rewards: Mapping[str, float], repeats: Mapping[str, bool], wanted: int
+) -> set[str]:
+    """So many of the fresh turns, good and bad ones as they are among them."""
+    order = sorted(fresh, key=lambda turn: (repeats[turn], _spread(turn)))
+    good = [turn for turn in order if rewards[turn] > 0]
+    bad = [turn for turn in order if rewards[turn] < 0]
+    from_good = round(wanted * len(good) / len(fresh)) if fresh else 0
+    # A margin needs both sides: one good and one bad answer at least, where there are any.
+    if wanted >= 2 and good and bad:
+        from_good = max(1, min(wanted - 1, from_good))
+    return {*good[:from_good], *bad[: wanted - from_good]}
+
+
+def _repetitions(
+    taken: Sequence[Candidate], rewards: Mapping[str, float]
+) -> list[tuple[int, bool]]:
+    """Of each the group of nearly the same question, and whether it was rated good or bad.
+
+    Good and bad answers to one question are no repetition: their contrast is what teaches.
     """
-    if totals[-1] <= share * math.fsum(totals):
-        return math.inf
-    for held in range(1, len(totals)):
-        free, rest = totals[:-held], 1 - held * share
-        if rest <= 1e-12:  # a whole number of shares fills the round: all get the same
-            break
-        level = share * math.fsum(free) / rest
-        if free[-1] <= level:
-            return level
-    return totals[0]
+    numbers = duplicates.group([_exchange(candidate) for candidate in taken])
+    return [(n, rewards[c.turn.id] > 0) for n, c in zip(numbers, taken, strict=True)]
+
+
+def _exchange(candidate: Candidate) -> tuple[str, str]:
+    """The question and the answer."""
+    messages = candidate.turn.messages
+    content = messages[-1].get("content", "") if messages else ""
+    return (content if isinstance(content, str) else str(content), candidate.turn.response)
 
 
 def _spread(turn: str) -> str:

@@ -6,10 +6,27 @@ on the *set* of events: not on the order in which they arrived, nor on how often
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from goodbot.events import OrderKey, RatingKind
+
+Opinion = float | list[float]
+"""What one rater says of one turn, as JSON can hold it: a value in [-1, +1], or, where both were
+given, `[thumb, stars]`."""
+
+STARS = 5
+
+
+def star_value(stars: int) -> float:
+    """One to five stars (or a Likert scale's points) in [-1, +1]: (stars - 3) / 2."""
+    return (stars - 3) / 2
+
+
+def is_stars(source: str) -> bool:
+    """Whether a rating event gives stars, not a thumb: its source is `stars` or `stars:…`."""
+    return source == "stars" or source.startswith("stars:")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,20 +39,26 @@ class LedgerEvent:
     source: str = ""
     value: float | None = None
     retracts: str = ""
+    stars: bool = False
+    """It gives stars (`is_stars` of the source as the platform's connector named it)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Label:
-    """A rater's present opinion of a turn; `event_id` is the event that it comes from."""
+    """A rater's present opinion of a turn; `event_id` is the newest event that it comes from."""
 
     value: float
+    """The thumb, or the stars where there is no thumb."""
     event_id: str
+    stars: float | None = None
+    """The stars that were given beside a thumb."""
 
 
 def fold(events: Iterable[LedgerEvent]) -> Label | None:
     """The label that these events add up to, or None when nothing is rated any more.
 
-    A RATE replaces its own source's earlier one; the latest live RATE of any source counts.
+    A RATE replaces its own source's earlier one. Thumbs and stars stand side by side: of each of
+    the two the latest live RATE of any source counts, and taking one back leaves the other.
     A RETRACT that names an event kills exactly that one, whenever it arrived. One that names a
     source kills what that source said before it; one that names neither kills all before it.
     """
@@ -63,9 +86,16 @@ def fold(events: Iterable[LedgerEvent]) -> Label | None:
     ]
     if not live:
         return None
-    winner = max(live, key=_at)
-    assert winner.value is not None  # noqa: S101  filtered above
-    return Label(value=winner.value, event_id=winner.event_id)
+    thumb = max((event for event in live if not event.stars), key=_at, default=None)
+    stars = max((event for event in live if event.stars), key=_at, default=None)
+    headline = thumb or stars
+    assert headline is not None  # noqa: S101  some event is live
+    assert headline.value is not None  # noqa: S101  filtered above
+    return Label(
+        value=headline.value,
+        event_id=max((event for event in (thumb, stars) if event), key=_at).event_id,
+        stars=stars.value if thumb and stars else None,
+    )
 
 
 def _at(event: LedgerEvent) -> tuple[OrderKey, str]:
@@ -74,20 +104,50 @@ def _at(event: LedgerEvent) -> tuple[OrderKey, str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRating:
-    """One rater's label as a reward policy sees it. `value` lies in [-1, +1]."""
+    """One rater's label as a reward policy sees it. `value` and `stars` lie in [-1, +1]."""
 
     value: float
+    """The thumb, or the stars where there is no thumb."""
     weight: float = 1.0
     rater: str = ""
+    stars: float | None = None
+    """The stars that the same rater gave beside the thumb (`star_value`)."""
+
+    @classmethod
+    def of(cls, rater: str, opinion: Opinion) -> TurnRating:
+        """The rating behind an opinion as the store holds it."""
+        if isinstance(opinion, list):
+            return cls(rater=rater, value=opinion[0], stars=opinion[1])
+        return cls(rater=rater, value=opinion)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moments:
+    """Of the last `count` rewards that a policy gave: their mean and their standard deviation."""
+
+    mean: float = 0.0
+    deviation: float = 0.0
+    count: int = 0
+
+    @classmethod
+    def over(cls, rewards: Sequence[float]) -> Moments:
+        """mean = Σr / n, deviation = sqrt(Σ(r - mean)² / n); all zero of none."""
+        if not rewards:
+            return cls()
+        return cls(
+            mean=statistics.fmean(rewards),
+            deviation=statistics.pstdev(rewards),
+            count=len(rewards),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RewardPolicy:
-    """How the labels of one turn become its reward.
-
-    `fn` is pure and synchronous: it gets all labels of a turn and returns a reward in [-1, +1],
-    or None when the turn should train nothing (a tie, say).
-    """
+    """How the labels of one turn become its reward. All pure and synchronous."""
 
     name: str
     fn: Callable[[Sequence[TurnRating]], float | None]
+    """All labels of a turn → its reward in [-1, +1], or None when it should train nothing (a tie)."""
+    rescale: Callable[[float, Moments], float] | None = None
+    """A reward of `fn` and the moments of the last ones, this round's among them → the reward that
+    trains. Without it that of `fn` does."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.claims import claim, share_weights
-from goodbot.ratings import RewardPolicy
+from goodbot.claims import MEMORY, age_weight, claim
+from goodbot.ratings import Moments, RewardPolicy
 from goodbot.store import claimable
 from goodbot.store.claimable import Candidate
 from goodbot.store.runs import Item
+from goodbot.turns import Turn
 from goodbot_training.rewards import binary
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,67 +90,92 @@ def test_a_policys_odd_reward_is_kept_in_bounds() -> None:
     assert [item.reward for item in items] == [1.0, -1.0]
 
 
-# -- the most that one rater weighs
-
-crowds = st.lists(st.frozensets(st.sampled_from("abcdefg"), min_size=1), max_size=40)
-
-
-def weighed(raters: list[frozenset[str]], weights: list[float]) -> dict[str, float]:
-    """What each rater has of the round: of each turn the part that is theirs, cut down or not."""
-    own: dict[str, list[float]] = {}
-    for crowd in raters:
-        for rater in crowd:
-            own.setdefault(rater, []).append(1 / len(crowd))
-    alone = {r: w for c, w in zip(raters, weights, strict=True) if len(c) == 1 for r in c}
-    return {r: sum(parts) * alone.get(r, 1.0) for r, parts in own.items()}
-
-
-@given(crowds, st.floats(0.05, 1.0))
-def test_from_the_third_rater_on_none_has_more_than_the_share(
-    turns: list[frozenset[str]], share: float
-) -> None:
-    # Each rater has rated one answer alone as well: its weight shows how much theirs counts.
-    raters = turns + [frozenset(rater) for rater in {r for turn in turns for r in turn}]
-    weights = share_weights(raters, share)
-    assert all(0 < weight <= 1 for weight in weights)
-    crowd = {rater for turn in raters for rater in turn}
-    if len(crowd) < 3:
-        assert set(weights) <= {1.0}
-        return
-    cap = max(share, 1 / len(crowd)) * sum(weights)
-    owned = weighed(raters, weights)
-    assert sum(owned.values()) == pytest.approx(sum(weights))
-    assert max(owned.values()) <= cap * (1 + 1e-9)
-    untouched = [rater for rater, weight in owned.items() if weight < cap * (1 - 1e-9)]
-    alone = {r: w for t, w in zip(raters, weights, strict=True) if len(t) == 1 for r in t}
-    assert all(alone[rater] == 1 for rater in untouched), "only who is above it is cut down"
-
-
-@given(crowds, st.floats(0.05, 1.0), st.randoms())
-def test_the_weights_do_not_depend_on_the_order(
-    turns: list[frozenset[str]], share: float, random: Any
-) -> None:
-    weights = share_weights(turns, share)
-    order = list(range(len(turns)))
-    random.shuffle(order)
-    assert share_weights([turns[i] for i in order], share) == [weights[i] for i in order]
-
-
-def test_thirty_of_one_and_ten_of_four_others() -> None:
-    weights = share_weights(
-        [["a"]] * 30 + [["b"]] * 4 + [["c"]] * 3 + [["d"]] * 3 + [["e"]] * 2, 0.25
-    )
-    assert sum(weights[:30]) == pytest.approx(4), "a quarter of 16"
-    assert weights[30:] == [1.0] * 12
+# -- how much each weighs
 
 
 def test_a_run_weighs_what_it_trains_on_and_not_what_the_gate_keeps() -> None:
-    labels = [{"a": 1.0}, {"a": -1.0}] * 18 + [{"b": 1.0}, {"b": -1.0}, {"c": 1.0}, {"c": -1.0}]
+    labels = [{"a": 1.0}, {"a": -1.0}] * 12 + [{"b": 1.0}, {"b": -1.0}] * 4 + [{"c": 1.0}] * 8
     items = claim(candidates(labels), POLICY, held_out_share=0.2, rater_share=0.25)
     assert {item.weight for item in split(items, "held_out")} == {1.0}
     train = split(items, "train")
     heavy = sum(item.weight for item in train if "a" in item.labels)
-    assert heavy <= sum(item.weight for item in train) / 3 + 1e-9
+    assert 0 < heavy <= sum(item.weight for item in train) / 3 + 1e-9
+
+
+def test_near_repetitions_weigh_as_few_and_are_held_out_last() -> None:
+    once = [asked(f"t{i}", words(i)) for i in range(10)]
+    again = [asked(f"r{i}", words(99)) for i in range(30)]
+    found = [
+        Candidate(turn=t, labels={"a": 1.0}, held_out_before=False, seq=i)
+        for i, t in enumerate(once + again)
+    ]
+    items = claim(found, POLICY, held_out_share=0.2, duplicate_limit=3)
+    held = {item.turn for item in split(items, "held_out")}
+    assert len(held) == 8
+    assert held <= {t.id for t in once}
+    repeated = [item.weight for item in items if item.turn.startswith("r")]
+    assert sum(repeated) == pytest.approx(3)
+    plain = claim(found, POLICY, held_out_share=0.2)
+    assert {item.weight for item in plain} == {1.0}, "only where it is asked for"
+
+
+def test_good_and_bad_answers_to_one_question_are_no_repetition_of_each_other() -> None:
+    found = [
+        Candidate(turn=asked(f"t{i}", words(1)), labels={"a": value}, held_out_before=False, seq=i)
+        for i, value in enumerate([1.0, -1.0] * 6)
+    ]
+    items = claim(found, POLICY, held_out_share=0.0, duplicate_limit=3)
+    assert {item.weight for item in items} == {0.5}, "three of six, on either side"
+
+
+def asked(id_: str, question: str) -> Turn:
+    return turn(id_, messages=[{"role": "user", "content": question}])
+
+
+def words(number: int) -> str:
+    return " ".join(f"word{number * 50 + n}" for n in range(20))
+
+
+def test_a_rating_of_an_older_adapters_answer_weighs_less() -> None:
+    assert [age_weight(age, 2.0) for age in (0, 1, 2, 4)] == pytest.approx([1, 0.5**0.5, 0.5, 0.25])
+    assert age_weight(7, 0.0) == 1
+    assert age_weight(10_000, 0.1) > 0
+    found = [replace(c, age=i) for i, c in enumerate(candidates([{"a": 1.0}] * 3))]
+    items = claim(found, POLICY, held_out_share=0.0, age_half_life=1.0)
+    assert [item.weight for item in items] == [1, 0.5, 0.25]
+
+
+def test_what_is_replayed_trains_and_is_never_held_out() -> None:
+    found = [
+        replace(c, replayed=i < 10)
+        for i, c in enumerate(candidates([{"a": 1.0}, {"a": -1.0}] * 15))
+    ]
+    items = claim(found, POLICY, held_out_share=0.5)
+    assert [item.replayed for item in items] == [True] * 10 + [False] * 20
+    assert len(split(items, "held_out")) == 10, "half of the twenty new ones"
+    assert not any(item.replayed for item in split(items, "held_out"))
+
+
+def test_a_policy_that_rescales_sees_the_last_rounds_and_this_one() -> None:
+    seen: list[Moments] = []
+
+    def rescale(reward: float, recent: Moments) -> float:
+        seen.append(recent)
+        return reward - recent.mean
+
+    policy = RewardPolicy(name="moving", fn=lambda ratings: ratings[0].value, rescale=rescale)
+    past = [{"a": 0.5}, {"a": 0.5}]
+    items = claim(candidates([{"a": 1.0}, {"a": 0.0}]), policy, held_out_share=0.0, past=past)
+    assert seen == [Moments(mean=0.5, deviation=0.125**0.5, count=4)] * 2
+    assert [item.reward for item in items] == [0.5, -0.5]
+    claim(candidates([{"a": 1.0}]), policy, held_out_share=0.0, past=past * 500)
+    assert seen[-1].count == MEMORY
+
+
+def test_a_reward_of_zero_takes_no_side_and_is_not_held_out() -> None:
+    middling = RewardPolicy(name="ordinal", fn=lambda ratings: ratings[0].value)
+    items = claim(candidates([{"a": 0.0}, {"a": 1.0}] * 4), middling, held_out_share=0.5)
+    assert {item.reward for item in split(items, "held_out")} == {1.0}
 
 
 async def test_what_was_held_out_trains_next_and_is_not_held_out_again(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from goodbot.events import OrderKey, Outcome, RatingEvent, RatingKind, Receipt
-from goodbot.ratings import Label, LedgerEvent, fold
+from goodbot.ratings import Label, LedgerEvent, Opinion, fold, is_stars, star_value
 from goodbot.store import Store, ledger
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ R = RatingKind
 
 
 def event(id_: str, at: int, kind: RatingKind = R.RATE, **fields: object) -> LedgerEvent:
+    fields.setdefault("stars", is_stars(str(fields.get("source", ""))))
     return LedgerEvent(event_id=id_, order=OrderKey(at), kind=kind, **fields)  # type: ignore[arg-type]
 
 
@@ -83,17 +85,51 @@ def test_at_one_moment_the_platforms_sequence_decides() -> None:
     assert fold([a, b]) == fold([b, a]) == Label(value=-1.0, event_id="a")
 
 
+FOUR = event("four", 3, source="stars", value=star_value(4))
+FOUR_GONE = event("four-gone", 5, R.RETRACT, source="stars")
+
+
+def test_thumb_and_stars_stand_side_by_side_whichever_came_first() -> None:
+    for thumb in (UP, replace(UP, order=OrderKey(9))):
+        label = fold([thumb, FOUR])
+        assert label is not None
+        assert (label.value, label.stars) == (1.0, 0.5)
+        assert label.event_id == max(thumb, FOUR, key=lambda e: e.order).event_id
+
+
+def test_taking_one_of_the_two_back_leaves_the_other() -> None:
+    assert fold([UP, FOUR, FOUR_GONE]) == fold([UP])
+    assert fold([UP, FOUR, UP_GONE]) == fold([FOUR]) == Label(value=0.5, event_id="four")
+    assert fold([UP, FOUR, event("x", 5, R.RETRACT, retracts="four")]) == fold([UP])
+    assert fold([UP, FOUR, event("x", 5, R.RETRACT, retracts="up")]) == fold([FOUR])
+    assert fold([UP, FOUR, event("x", 5, R.RETRACT)]) is None, "undo takes all back"
+
+
+def test_a_later_thumb_replaces_the_thumb_and_later_stars_the_stars() -> None:
+    two = event("two", 6, source="stars:button", value=star_value(2))
+    label = fold([UP, FOUR, two, DOWN])
+    assert label == Label(value=-1.0, event_id="two", stars=-0.5)
+
+
+def test_stars_are_told_by_their_source() -> None:
+    assert [is_stars(s) for s in ("stars", "stars:modal", "reaction:⭐", "starsky", "")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    assert [star_value(n) for n in (1, 2, 3, 4, 5)] == [-1.0, -0.5, 0.0, 0.5, 1.0]
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> list[LedgerEvent]:
     """Up to nine events of one rater, with equal times and all three kinds of undo."""
     found: list[LedgerEvent] = []
     for number in range(draw(st.integers(1, 9))):
         at = draw(st.integers(0, 4))
-        source = draw(st.sampled_from(["reaction:👍", "reaction:👎", "button", "command"]))
+        source = draw(st.sampled_from(["reaction:👍", "reaction:👎", "button", "stars", "stars:b"]))
         what = draw(st.sampled_from(["rate", "rate", "source", "event", "event", "all"]))
         id_ = f"e{number}"
         if what == "rate":
-            value = -1.0 if source.endswith("👎") else draw(st.sampled_from([1.0, -1.0]))
+            given_ = [-1.0, -0.5, 0.0, 0.5, 1.0] if is_stars(source) else [1.0, -1.0]
+            value = -1.0 if source.endswith("👎") else draw(st.sampled_from(given_))
             found.append(event(id_, at, source=source, value=value))
         elif what == "source":
             found.append(event(id_, at, R.RETRACT, source=source))
@@ -129,6 +165,19 @@ def test_what_counts_is_alive(history: list[LedgerEvent]) -> None:
             assert (e.order, e.event_id) < (winner.order, winner.event_id)
 
 
+@given(histories())
+def test_thumbs_and_stars_do_not_disturb_one_another(history: list[LedgerEvent]) -> None:
+    label = fold(history)
+    undone = [e for e in history if e.kind is R.RETRACT]
+    thumb = fold([e for e in history if not e.stars] + undone)
+    stars = fold([e for e in history if e.stars] + undone)
+    if thumb and stars:
+        assert label is not None
+        assert (label.value, label.stars) == (thumb.value, stars.value)
+    else:
+        assert label == (thumb or stars)
+
+
 # -- through the store
 
 
@@ -151,6 +200,13 @@ async def take(store: Store, events: Sequence[RatingEvent]) -> None:
 
     for e in events:
         await store.write(lambda db, e=e: operation(db, e))
+
+
+def opinions(label: Label | None) -> dict[str, Opinion]:
+    if label is None:
+        return {}
+    both = label.stars is not None
+    return {"loopback:owner": [label.value, label.stars] if both else label.value}  # type: ignore[list-item]
 
 
 @settings(
@@ -178,9 +234,8 @@ def test_the_store_folds_alike_however_they_arrive(
                 await add_turn(store, name)
             await take(store, events)
             for name, history in zip(names, histories, strict=True):
-                label = fold(history)
                 found = await store.read(lambda db, n=name: ledger.labels(db, n))
-                assert found == ({"loopback:owner": label.value} if label else {}), name
+                assert found == opinions(fold(history)), name
             before = await rows(store, "SELECT * FROM labels ORDER BY turn")
             await store.write(ledger.rebuild)
             assert await rows(store, "SELECT * FROM labels ORDER BY turn") == before

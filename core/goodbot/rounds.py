@@ -1,0 +1,53 @@
+"""What the next round takes out of the store, by the config."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import aiosqlite
+
+from goodbot import claims
+from goodbot.config import TrainingConfig
+from goodbot.ratings import RewardPolicy
+from goodbot.store import claimable, suspects
+from goodbot.store.claimable import Candidate, Pool
+from goodbot.store.runs import Item
+
+
+async def take(
+    db: aiosqlite.Connection, pool: Pool, policy: RewardPolicy, config: TrainingConfig, *,
+    parent: int, replay: bool,
+) -> tuple[int, tuple[Item, ...]]:  # fmt: skip
+    """How many rated answers are there, and what of them a run from `parent` claims.
+
+    Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of
+    other base models too.
+    """
+    found = await claimable.candidates(
+        db, pool, parent=parent, replay=replay, replay_share=config.replay_share
+    )
+    if config.on_alarm == "leave_out":
+        alarmed = {alarm.rater for alarm in await suspects.alarmed(db, pool.scope)}
+        found = without(found, alarmed)
+    past = await claimable.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
+    items = claims.claim(
+        found,
+        policy,
+        held_out_share=config.held_out / config.min_ratings,
+        rater_share=config.rater_share,
+        duplicate_limit=config.duplicate_limit,
+        age_half_life=config.age_half_life,
+        round_size=config.min_ratings - config.held_out,
+        past=past,
+    )
+    return sum(not candidate.replayed for candidate in found), items
+
+
+def without(candidates: Sequence[Candidate], raters: Collection[str]) -> list[Candidate]:
+    """The candidates without what these raters say; those of which nothing is left are missing."""
+    left = [
+        replace(c, labels={who: said for who, said in c.labels.items() if who not in raters})
+        for c in candidates
+    ]
+    return [candidate for candidate in left if candidate.labels]

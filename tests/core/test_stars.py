@@ -1,0 +1,106 @@
+"""Stars beside a thumb: given by a command, kept apart, and what each reward policy makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.core.builders import check, open_bot, rows
+
+
+async def test_stars_are_given_changed_and_taken_back_without_the_thumb(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("question")
+        assert (await bot.command("stars", "4")).startswith("4 of 5 stars. 1 of 8")
+        assert await bot.labels(answer) == {"loopback:owner": 0.5}
+        await bot.react(answer, "👍")
+        assert await bot.labels(answer) == {"loopback:owner": [1.0, 0.5]}
+        await bot.command("rate", f"2 {answer.turn}")
+        assert await bot.labels(answer) == {"loopback:owner": [1.0, -0.5]}
+        assert (await bot.command("stars", "0")).startswith("Taken back.")
+        assert await bot.labels(answer) == {"loopback:owner": 1.0}
+        await bot.command("stars", "5")
+        await bot.unreact(answer, "👍")
+        assert await bot.labels(answer) == {"loopback:owner": 1.0}
+        await bot.command("undo")
+        assert await bot.labels(answer) == {}
+
+
+@pytest.mark.parametrize("words", ["", "6", "many", "-1", "4.5"])
+async def test_what_is_no_number_of_stars_is_refused_with_how_to_say_it(
+    tmp_path: Path, words: str
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("question")
+        assert "say how many stars, 1 to 5" in await bot.command("stars", words)
+        assert await bot.labels(answer) == {}
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [("binary", 1.0), ("ordinal", 0.5), ("hybrid", 0.8), ("normalized", 0.8)],
+)
+async def test_the_configured_policy_decides_and_is_stored_with_the_run(
+    tmp_path: Path, policy: str, expected: float
+) -> None:
+    async with open_bot(tmp_path, reward=policy) as bot:
+        for question in ("one", "another"):
+            await bot.react(await bot.say(question), "👍")
+            await bot.command("stars", "4")
+        await bot.train()
+        for (reward,) in await rows(bot.store, "SELECT reward FROM run_items"):
+            assert reward == pytest.approx(expected)
+        [(stored,)] = await rows(bot.store, "SELECT settings ->> 'reward' FROM runs")
+        assert stored == policy
+        assert (await bot.status())["reward"] == policy
+
+
+async def test_normalized_goes_by_the_rewards_of_the_rounds_before(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, reward="normalized") as bot:
+        for stars in "5555555544":
+            await bot.say(f"an answer worth {stars}")
+            await bot.command("stars", stars)
+        await bot.train()
+        await bot.say("an answer worth 3")
+        await bot.command("stars", "3")
+        await bot.train()  # with what was held out before
+        [(found,)] = await rows(
+            bot.store,
+            "SELECT i.reward FROM run_items i JOIN turns t ON t.id = i.turn"
+            " WHERE i.run = 2 AND t.response LIKE '%worth 3'",
+        )
+        assert found == -1.0, "middling, where the others got four and five"
+
+
+async def test_stars_that_come_later_take_nothing_back_and_stars_taken_back_do(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path, reward="hybrid") as bot:
+        await bot.rated(8)
+        await bot.train()
+        learnt = await bot.trained(1)
+        target = next(a for a in bot.answers if a.turn in learnt)
+        await bot.command("stars", f"4 {target.turn}")
+        await check(bot)
+        assert (await bot.app.registry.row(1)).tainted == ""
+        await bot.rated(8)
+        for answer in bot.answers[8:]:
+            await bot.command("stars", f"3 {answer.turn}")
+        await bot.train()
+        learnt = await bot.trained_by(2)
+        other = next(a for a in bot.answers[8:] if a.turn in learnt)
+        await bot.command("stars", f"0 {other.turn}")
+        assert (await bot.app.registry.row(2)).tainted != ""
+        await check(bot)
+
+
+async def test_a_label_without_stars_is_as_it_always_was(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        found = await rows(bot.store, "SELECT labels FROM run_items")
+        assert {labels for (labels,) in found} == {
+            '{"loopback:owner":1.0}',
+            '{"loopback:owner":-1.0}',
+        }
