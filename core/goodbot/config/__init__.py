@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from goodbot.config.hours import Hours, is_clock_time
 from goodbot.config.sections import (
     Grants,
     HttpConfig,
@@ -63,6 +64,8 @@ class Config:
     connectors: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict[str, Mapping[str, Any]]
     )
+    tracking: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """`[tracking.NAME]`: the experiment trackers that are on, each with its own settings."""
     source: str = field(default="", repr=False)
 
     def connector(self, name: str, settings: type[T]) -> tuple[Grants, T]:
@@ -94,6 +97,8 @@ _SECTIONS = {
     "log": LogConfig,
     "plugins": PluginsConfig,
 }
+_NAMED_SECTIONS = ("connectors", "tracking")
+"""Sections of sections, one for each plugin that the owner switches on."""
 
 
 def default_home() -> Path:
@@ -128,8 +133,8 @@ def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
     bare = Config(home=home, path=path, source=source)
     sections: dict[str, Any] = {}
     for name, value in table.items():
-        if name == "connectors":
-            _require_tables(bare, value)
+        if name in _NAMED_SECTIONS:
+            _require_tables(bare, name, value)
             sections[name] = value
         elif name in _SECTIONS:
             if not isinstance(value, dict):
@@ -137,20 +142,18 @@ def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
             table_ = typing.cast("dict[str, Any]", value)
             sections[name] = section(_SECTIONS[name], table_, bare.where(name))
         else:
-            raise bare.where("").unknown(name, [*_SECTIONS, "connectors"])
+            raise bare.where("").unknown(name, [*_SECTIONS, *_NAMED_SECTIONS])
     config = dataclasses.replace(bare, **sections)
     _check(config)
     return config
 
 
-def _require_tables(config: Config, value: object) -> None:
+def _require_tables(config: Config, section: str, value: object) -> None:
     if not isinstance(value, dict):
-        raise config.where("").error("connectors", "connectors must be sections: [connectors.NAME]")
+        raise config.where("").error(section, f"{section} must be sections: [{section}.NAME]")
     for name, table in typing.cast("dict[str, object]", value).items():
         if not isinstance(table, dict):
-            raise config.where("connectors").error(
-                name, f"write it as a section: [connectors.{name}]"
-            )
+            raise config.where(section).error(name, f"write it as a section: [{section}.{name}]")
 
 
 def _check(config: Config) -> None:
@@ -158,15 +161,7 @@ def _check(config: Config) -> None:
     if not 0 < config.training.held_out < config.training.min_ratings:
         raise training.error("held_out", "held_out must lie between 1 and min_ratings - 1")
     schedule = config.training.schedule
-    hours, colon, minutes = schedule.partition(":")
-    clock_time = (
-        colon
-        and hours.isdecimal()
-        and minutes.isdecimal()
-        and int(hours) < 24
-        and int(minutes) < 60
-    )
-    if schedule not in ("auto", "manual") and not clock_time:
+    if schedule not in ("auto", "manual") and not is_clock_time(schedule):
         raise training.error(
             "schedule", 'schedule must be "auto", "manual" or a time such as "03:30"'
         )
@@ -176,8 +171,25 @@ def _check(config: Config) -> None:
         raise config.where("privacy").error(
             "unrated_days", "unrated_days must be above 0: what is deleted at once cannot be rated"
         )
+    try:
+        Hours.parse(config.training.quiet_hours)
+    except ValueError as error:
+        raise training.error("quiet_hours", f"quiet_hours {error}") from error
+    for share in ("max_load", "max_gpu"):
+        if not 0 < getattr(config.training, share) <= 1:
+            raise training.error(
+                share, f"{share} must be above 0 and at most 1, which is whatever others use"
+            )
     if not 0 < config.training.rater_share <= 1:
         raise training.error("rater_share", "rater_share must be above 0 and at most 1")
+    if config.training.duplicate_limit < 0:
+        raise training.error("duplicate_limit", "duplicate_limit must be 0 (off) or more")
+    if not 0 <= config.training.age_half_life < math.inf:
+        raise training.error("age_half_life", "age_half_life must be 0 (off) or more")
+    if not 0 <= config.training.replay_share <= 0.9:
+        raise training.error("replay_share", "replay_share must lie between 0 and 0.9")
+    if config.training.on_alarm not in ("tell", "leave_out"):
+        raise training.error("on_alarm", 'on_alarm must be "tell" or "leave_out"')
     if not 0 <= config.http.port < 65536:
         raise config.where("http").error("port", "port must lie between 0 (off) and 65535")
     log = config.where("log")

@@ -43,8 +43,28 @@ class TrainingConfig:
     reward: str = "binary"
     idle_seconds: float = 5.0
     """With `auto`: start only when nobody has written for so long."""
+    quiet_hours: str = ""
+    """No run of its own accord in this window of the local day, `"23:00-07:00"`; empty: none."""
+    on_battery: bool = False
+    """Whether it may train while the machine runs on its battery."""
+    max_load: float = 0.75
+    """The share of all processor time that other programs may use; 1: whatever they use."""
+    max_gpu: float = 0.3
+    """The same for the GPU's time, where `nvidia-smi` tells it."""
     rater_share: float = 0.25
     """From the third rater on, the most that one of them weighs in a round."""
+    duplicate_limit: int = 3
+    """Ratings of nearly the same question that say the same weigh so many at most; 0: all."""
+    age_half_life: float = 0.0
+    """Adapters after which the rating of an older answer weighs half; 0: its age does not count."""
+    replay_share: float = 0.0
+    """The part of a round that repeats ratings of earlier rounds."""
+    anchors: tuple[str, ...] = ()
+    """Prompts that the gate has every new version answer; empty: those of the rounds so far."""
+    anchors_file: str = ""
+    """A file with more of them, one a line."""
+    on_alarm: str = "tell"
+    """When somebody's ratings begin to contradict: `tell` the owners, or also `leave_out` theirs."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The backend's own settings, `[training.settings]`."""
 

@@ -1,4 +1,4 @@
-"""What owners are told of trainings: in their private chats, on every connector that runs."""
+"""What owners are told of trainings and of contradicting ratings: privately, wherever it runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from goodbot.adapters import AdapterRegistry
-from goodbot.clock import Clock
+from goodbot.clock import Clock, woken
 from goodbot.errors import boundary
 from goodbot.hookspecs import hookimpl
+from goodbot.news.alarms import advised
 from goodbot.news.courier import Courier, Notice
 from goodbot.scheduler import Readiness
-from goodbot.store import Store, news, runs
+from goodbot.store import Store, news, runs, suspects
 from goodbot.store.adapters import AdapterRow
 
 logger = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ _OLD_SECONDS = 86400.0
 
 
 class OwnerNews:
-    """Looks at the last runs and tells what no owner has heard yet.
+    """Looks at the last runs and ratings and tells what no owner has heard yet.
 
     It decides by the store alone, not by events: what ended just before a crash is told at the
     next start, and an owner whose terminal was closed hears of it when it opens, for a day.
@@ -40,6 +41,7 @@ class OwnerNews:
         self._owners = owners
         self._readiness = readiness
         self._wake = asyncio.Event()
+        self._looked_at: tuple[int, int] | None = None
 
     @hookimpl
     def on_training_finished(self) -> None:
@@ -57,18 +59,14 @@ class OwnerNews:
             self._wake.clear()
             with boundary(logger, "telling the owners"):
                 await self.look()
-            waits = {
-                asyncio.create_task(self._wake.wait(), name="news woken"),
-                asyncio.create_task(self._clock.sleep(_LOOK_SECONDS), name="news timer"),
-            }
-            try:
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for wait in waits:
-                    wait.cancel()
+            await woken(self._wake, self._clock, _LOOK_SECONDS)
 
     async def look(self) -> None:
         """Tell every owner what they have not heard yet, the oldest first."""
+        await self._look_at_runs()
+        await self._look_at_ratings()
+
+    async def _look_at_runs(self) -> None:
         last = await self._store.read(lambda db: runs.last_runs(db, self._registry.scope, _RUNS))
         found = [run for run in last if run.finished_at is not None]
         rows = {row.run: row for row in await self._registry.rows()}
@@ -76,15 +74,40 @@ class OwnerNews:
         for number, run in reversed(list(enumerate(found))):
             row = rows.get(run.id)
             for owner in self._owners():
-                key = f"news run {run.id} {owner}"
+                if owner in self._courier.watching:
+                    continue
+                key = news_key(run.id, owner)
                 if run.state == "released" and row is not None and row.version != active:
                     if await self._store.read(lambda db, k=key: news.told(db, k)):
                         await self._tell(f"withdrawn {key}", owner, withdrawn(row, active))
                 elif text := await self._verdict(found, number, row, active):
                     await self._tell(key, owner, text)
 
+    async def _look_at_ratings(self) -> None:
+        """Tell of ratings that have begun to contradict; looks only when there are new ones."""
+        newest = await self._store.read(suspects.newest)
+        if newest == self._looked_at:
+            return
+        found = await self._store.read(lambda db: suspects.alarmed(db, self._registry.scope))
+        for alarm in found:
+            for owner in self._owners():
+                key = f"alarm {alarm.against} {alarm.rater} {alarm.seq} {owner}"
+                await self._tell(key, owner, advised(alarm))
+        self._looked_at = newest if not found else None
+
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))
+
+    async def text(self, run: int) -> str:
+        """What owners are told of a run that has just ended; empty for nothing. Raises StoreError."""
+        last = await self._store.read(lambda db: runs.last_runs(db, self._registry.scope, _RUNS))
+        found = [one for one in last if one.finished_at is not None]
+        rows = {row.run: row for row in await self._registry.rows()}
+        active = await self._registry.active()
+        for number, one in enumerate(found):
+            if one.id == run:
+                return await self._verdict(found, number, rows.get(run), active)
+        return ""
 
     async def _verdict(
         self, found: Sequence[runs.Run], number: int, row: AdapterRow | None, active: int
@@ -103,6 +126,11 @@ class OwnerNews:
                 return ""  # the first of several tries was told, and the last will be
             return in_vain(run, active, readiness)
         return ""
+
+
+def news_key(run: int, owner: str) -> str:
+    """Under which it is kept that an owner has heard of a run."""
+    return f"news run {run} {owner}"
 
 
 def live(version: int, made_of: news.Material, reason: str) -> str:

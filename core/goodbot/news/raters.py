@@ -6,6 +6,7 @@ import aiosqlite
 
 from goodbot.events import RatingEvent, RatingKind
 from goodbot.news.courier import Courier, Notice
+from goodbot.ratings import STARS, is_stars
 from goodbot.store import Store, access, news
 from goodbot.store.runs import Pool
 
@@ -45,7 +46,7 @@ class Progress:
         counted = progress(level.available, self._needed)
         if event.kind is RatingKind.RETRACT:
             return f"Taken back. {counted}"
-        sentences = [f"{'Good' if (event.value or 0) > 0 else 'Bad'}. {counted}"]
+        sentences = [f"{_said(event)}. {counted}"]
         words = await self._words(db, level)
         if event.source.startswith("reaction"):
             if words:
@@ -129,6 +130,13 @@ class Progress:
                 return "my owner can train me"
             case time:
                 return f"I train at {time}"
+
+
+def _said(event: RatingEvent) -> str:
+    value = event.value or 0.0
+    if is_stars(event.source):
+        return f"{round(2 * value) + 3} of {STARS} stars"
+    return "Good" if value > 0 else "Bad"
 
 
 def progress(available: int, needed: int) -> str:

@@ -1,0 +1,52 @@
+"""Times of the day as people write them: `"03:30"`, and windows such as `"23:00-07:00"`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, time
+
+
+def clock_time(text: str) -> time:
+    """`"3:30"` or `"03:30"`. Raises ValueError."""
+    hours, colon, minutes = text.strip().partition(":")
+    if not (colon and hours.isdecimal() and minutes.isdecimal()):
+        raise ValueError(f"{text!r} is no time of the day")
+    return time(int(hours), int(minutes))
+
+
+def is_clock_time(text: str) -> bool:
+    """Whether `clock_time` takes it."""
+    try:
+        clock_time(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hours:
+    """A window of every day, `begin` in it and `end` not; over midnight when `end` comes first."""
+
+    begin: time
+    end: time
+
+    @classmethod
+    def parse(cls, text: str) -> Hours | None:
+        """`"23:00-07:00"`; None for an empty text. Raises ValueError with what is wrong."""
+        if not text.strip():
+            return None
+        begin, _, end = text.partition("-")
+        try:
+            hours = cls(begin=clock_time(begin), end=clock_time(end))
+        except ValueError:
+            raise ValueError('must be two times such as "23:00-07:00", or "" for none') from None
+        if hours.begin == hours.end:
+            raise ValueError("must begin and end at different times")
+        return hours
+
+    def hold(self, local: datetime) -> bool:
+        """Whether a moment of the local clock lies in the window."""
+        now = local.time()
+        if self.begin < self.end:
+            return self.begin <= now < self.end
+        return now >= self.begin or now < self.end

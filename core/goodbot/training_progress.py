@@ -1,0 +1,72 @@
+"""A run under way in words: the phase, the step, the loss, what is accepted, the time left.
+
+What the trainer's `progress` events hold is told in `docs/worker-protocol.md`. The same words reach
+the terminal, `status` and the chat. Nothing heavy is imported: the command line needs it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+PHASES = {
+    "load": "loading",
+    "rollouts": "reading the answers",
+    "train": "learning",
+    "gate": "checking",
+}
+
+
+def phase(progress: Mapping[str, Any]) -> str:
+    """What is being done; the worker's own word where we have none."""
+    said = str(progress.get("phase"))
+    return PHASES.get(said, said)
+
+
+def steps(progress: Mapping[str, Any]) -> tuple[int, int]:
+    """`(done, planned)`; 0 planned: not known."""
+    return int(progress.get("step") or 0), int(progress.get("steps") or 0)
+
+
+def block(progress: Mapping[str, Any], width: int) -> str:
+    """A bar of `width` characters."""
+    step, planned = steps(progress)
+    filled = min(width, width * step // planned) if planned else 0
+    return "█" * filled + "·" * (width - filled)
+
+
+def details(progress: Mapping[str, Any]) -> list[str]:
+    """`12/32`, `loss 0.312`, `2 min left`, `accepts 94% of tokens, 88% of answers`: what is known.
+
+    The most important first, for whoever has little room.
+    """
+    step, planned = steps(progress)
+    parts = [f"{step}/{planned}"] if planned else []
+    if (loss := _number(progress, "loss")) is not None:
+        parts.append(f"loss {loss:.3f}")
+    if (eta := _number(progress, "eta")) is not None:
+        parts.append(left(eta))
+    tokens, answers = (_number(progress, f"{n}_acceptance") for n in ("token", "trajectory"))
+    if tokens is not None and answers is not None:
+        parts.append(f"accepts {tokens:.0%} of tokens, {answers:.0%} of answers")
+    return parts
+
+
+def sentence(progress: Mapping[str, Any]) -> str:
+    """One line for `status`: `learning: 12/32, loss 0.312, 2 min left`."""
+    told = ", ".join(details(progress)[:3])
+    return f"{phase(progress)}: {told}" if told else phase(progress)
+
+
+def left(seconds: float) -> str:
+    """`45 s left`, `12 min left`, `3.5 h left`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s left"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min left"
+    return f"{seconds / 3600:.1f} h left"
+
+
+def _number(progress: Mapping[str, Any], name: str) -> float | None:
+    value = progress.get(name)
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,1 @@
+"""TensorBoard, Weights & Biases and trackio. Importing one of these imports none of their SDKs."""
