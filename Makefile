@@ -14,7 +14,7 @@ help:
 	@echo "make test     run the tests"
 	@echo "make check    run the linters and the type checker"
 	@echo "make bench    run the benchmarks and print their tables"
-	@echo "make bench-learning        compare the objectives on streams of ratings (hours; goes on where it stopped)"
+	@echo "make bench-learning        compare the arms on streams of ratings (two hours; goes on where it stopped)"
 	@echo "make bench-learning-quick  the same in miniature (minutes)"
 	@echo "make clean    remove what the others made"
 
@@ -35,8 +35,8 @@ $(VENV)/installed-test: $(VENV)/installed
 	@touch $@
 
 $(VENV)/installed-all: $(VENV)/installed-test
-	@echo "installing every backend ..."
-	@$(PIP) --editable '.[mlx,torch,telegram,dev]'
+	@echo "installing every backend and tracker ..."
+	@$(PIP) --editable '.[mlx,torch,telegram,tensorboard,wandb,trackio,bench,dev]'
 	@touch $@
 
 install: $(VENV)/installed

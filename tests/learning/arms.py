@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from goodbot_training.settings import TrainingSettings
+
+DEFAULT = TrainingSettings().objective
+"""The arm that stands for goodbot as it is installed."""
+TRL = "TRL KTO"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
@@ -19,13 +25,16 @@ class Arm:
     writer: str = ""
     """Who wrote the rated answers: `4-bit` a quantized copy of the base, `stale` an older adapter;
     empty: the policy that is trained."""
-    loss: str = ""
-    """A loss of this benchmark's own in place of goodbot's."""
+    trainer: str = ""
+    """What trains in place of goodbot: `reinforceclaw` its loss, `trl` TRL's KTOTrainer."""
+
+    def defaults(self) -> TrainingSettings:
+        """All settings that it trains with."""
+        return TrainingSettings.from_mapping(self.settings)
 
 
 def _variant(name: str, about: str, rate: float = 1.0) -> Arm:
-    """Trained at `rate` times the default learning rate: the best of 0.1, 0.3, 1 and 3 by the liked
-    share on two other seeds, of those that keep the facts within 3 points."""
+    """Trained at `rate` times the default learning rate, chosen by `tests.learning.rates`."""
     return Arm(name=name, about=about, settings={"objective": name, "learning_rate_scale": rate})
 
 
@@ -34,6 +43,7 @@ ARMS = {
     for arm in (
         Arm(name="frozen", about="the base, not trained"),
         Arm(name="shuffled", about="the default, ratings dealt out at random", shuffled=True),
+        _variant("tapered", "MIS-PO, letting go of bad answers as they vanish"),
         _variant("filter", "MIS-PO as published"),
         _variant("scale", "MIS-PO, scaled"),
         _variant("sign_aware", "MIS-PO, stopping what has moved far enough"),
@@ -43,7 +53,11 @@ ARMS = {
         _variant("bco", "BCO over single ratings", 0.3),
         Arm(
             name="reinforceclaw", about="ReinforceClaw 0.1.0's loss from its formulas, our rate",
-            loss="reinforceclaw", settings={"objective": "reinforce", "kl": 0.001},
+            trainer="reinforceclaw", settings={"objective": "reinforce", "kl": 0.001},
+        ),
+        Arm(
+            name=TRL, about="TRL's own KTOTrainer: same LoRA, ratings and number of steps",
+            trainer="trl", settings={"objective": "kto", "learning_rate_scale": 0.6},
         ),
         Arm(name="4-bit writer", about="the default on answers of a 4-bit copy", writer="4-bit"),
         Arm(name="stale writer", about="the default on an older adapter's answers", writer="stale"),

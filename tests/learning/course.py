@@ -1,56 +1,44 @@
 """One course: an arm learns from a stream, round after round, with the gate on; judged each time.
 
-A candidate that the gate refuses is judged too, but the next round goes on without it, as it
-would in the daemon.
+Rounds follow one another as in the daemon: what was held out trains in the next round; a refused
+candidate is judged too, but never answers, and its ratings come again with those of the next
+round; from the third rater on none weighs more than the default share.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
-import math
-import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
-from statistics import fmean
 from typing import Any
-from unittest.mock import patch
 
-import numpy as np
-from goodbot.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
+from goodbot.backend import LoraSettings, Sampled, TrainingBackend
+from goodbot.config.sections import TrainingConfig
+from goodbot.errors import TrainingError
+from goodbot.poisoning.shares import share_weights
 from goodbot_training import round as training_round
-from goodbot_training.mispo import detach
-from goodbot_training.objectives import Objective, make_objective
-from goodbot_training.tiny import TEMPERATURE, model_path
+from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import Question
-from goodbot_training.tiny.judge import style_of
-from goodbot_training.tiny.score import score
 from goodbot_training.types import Job
-from safetensors.numpy import load_file, save_file
 
-from tests.learning.arms import ARMS, Arm
+from tests.learning.arms import ARMS, DEFAULT, Arm
+from tests.learning.bases import BASES
+from tests.learning.exam import Judged, drift, judge, sample
+from tests.learning.rival import trained_like_reinforceclaw
 from tests.learning.streams import RATINGS, STREAMS, Rated
+from tests.learning.writers import Writer, quantized
 
 HELD_OUT_EVERY = 5
-"""Every fifth rating is kept for the gate: 32 train, 8 are held out."""
-MAX_TOKENS = 48
+"""Every fifth fresh rating is kept for the gate: of 40, 32 train and 8 are held out."""
 OTHER = {"terse": "friendly", "friendly": "terse", "pirate": "terse"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """What the judge says of one policy, shares in [0, 1] and mean tokens an answer."""
-
-    liked: float
-    facts: float
-    malformed: float
-    length: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +51,19 @@ class Course:
     seed: int
     answers: int
     before: Judged
-    live: list[Judged]
+    base: str = "tiny"
+    live: list[Judged] = field(default_factory=list[Judged])
     """What answers after each round: the candidate, or what was there if the gate refused it."""
-    candidate: list[Judged]
-    passed: list[bool]
-    drift: list[float]
-    """Nats a token from the base, by the gate's estimate; NaN where it took none."""
-    token_acceptance: list[float]
-    trajectory_acceptance: list[float]
-    cpu_seconds: float
+    candidate: list[Judged] = field(default_factory=list[Judged])
+    passed: list[bool] = field(default_factory=list[bool])
+    reasons: list[str] = field(default_factory=list[str])
+    """The gate's sentences."""
+    token_acceptance: list[float] = field(default_factory=list[float])
+    trajectory_acceptance: list[float] = field(default_factory=list[float])
+    cpu_seconds: float = 0.0
     """Of the rounds, gates included."""
+    recipe: str = ""
+    """Of what it was run with; see `recipe`."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))
@@ -86,59 +77,112 @@ class Course:
         return cls(**raw)
 
 
+def recipe(arm: str) -> str:
+    """A short hash of all settings of an arm: a course of other settings is another course."""
+    text = json.dumps([asdict(ARMS[arm].defaults()), TrainingConfig().rater_share], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 def take(
-    backend: TrainingBackend, *, arm: str, stream: str, like: str, seed: int, answers: int
-) -> Course:
+    backend: TrainingBackend, *, arm: str, stream: str, like: str, seed: int, answers: int,
+    base: str = "tiny",
+) -> Course:  # fmt: skip
     """Run one course. Everything is drawn by `seed`: two arms see the same questions."""
     how, what = ARMS[arm], STREAMS[stream]
-    train, held_out = split(seed)
-    exam = [held_out[index % len(held_out)] for index in range(answers)]
     judged_style = OTHER[like] if what.flips else like
-    base = list(_base_answers(type(backend), seed, answers))
-    before = _judge(exam, base, judged_style)
+    model = BASES[base].obtain()
+    train, exam = split(seed)[0], _exam(seed, answers)
+    before = judge(exam, _base_answers(type(backend), model, seed, answers), judged_style, 0.0)
     course = Course(
-        arm=arm, stream=stream, like=like, seed=seed, answers=answers, before=before, live=[],
-        candidate=[], passed=[], drift=[], token_acceptance=[], trajectory_acceptance=[],
-        cpu_seconds=0.0,
+        arm=arm, stream=stream, like=like, seed=seed, answers=answers, before=before, base=base,
+        recipe=recipe(arm),
     )  # fmt: skip
+    if arm == "frozen":
+        course.live.extend([before] * what.rounds)
+        return course
     cpu = 0.0
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        stack.enter_context(_loss(how))
-        writer = _writer(how, backend, directory, like, seed)
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary)
+        trainer = _trainer(how, backend)
+        writer = _writer(how, backend, model, directory, like, seed)
         parent: Path | None = None
         baseline = {"mean": 0.0, "weight": 0.0}
-        live = before
+        live, waiting = before, list[_Item]()
         for number in range(what.rounds):
-            if arm == "frozen":
-                course.live.append(before)
-                continue
             liked = judged_style if what.flips and number else like
             asked = _ask(train, what.asked, seed, number)
-            drawn = _written(backend, asked, writer, parent, 1000 * (seed + 1) + 10_000 * number)
+            drawn = writer.write(backend, asked, parent, 1000 * (seed + 1) + 10_000 * number)
             rated = what.rate(asked, drawn, liked, number, seed)
             if how.shuffled:
                 rated = _dealt(rated, seed, number)
+            items = [*waiting, *_fresh(rated, number)]
             output = directory / f"round-{number}"
             output.mkdir()
-            job = _job(rated, seed, number, parent, baseline, output, how)
-            events: list[dict[str, Any]] = []
+            job = _job(items, model, 1000 * seed + number, parent, baseline, output, how)
             began = time.process_time()
-            verdict = training_round.run_round(job, backend, events.append)
+            passed, reason, done = _round(how, job, trainer(job))
             cpu += time.process_time() - began
-            candidate = _judge(exam, _exam(backend, exam, output, seed), judged_style)
-            done = events[-1]
+            candidate = live
+            if (output / "adapter_config.json").exists():
+                candidate = _judged(backend, output, exam, judged_style, seed, model)
             course.candidate.append(candidate)
-            course.passed.append(verdict.passed)
-            course.drift.append(verdict.metrics.get("drift", math.nan))
-            course.token_acceptance.append(done["metrics"].get("token_acceptance", math.nan))
-            course.trajectory_acceptance.append(
-                done["metrics"].get("trajectory_acceptance", math.nan)
-            )
-            if verdict.passed:
+            course.passed.append(passed)
+            course.reasons.append(reason)
+            metrics = done.get("metrics", {})
+            course.token_acceptance.append(metrics.get("token_acceptance", 0.0))
+            course.trajectory_acceptance.append(metrics.get("trajectory_acceptance", 0.0))
+            if passed:
                 parent, baseline, live = output, done["baseline"], candidate
+            waiting = [item.trains() for item in items if item.held_out or not passed]
             course.live.append(live)
-    return Course(**{**vars(course), "cpu_seconds": cpu})
+    return replace(course, cpu_seconds=cpu)
+
+
+def _trainer(arm: Arm, backend: TrainingBackend) -> Callable[[Job], TrainingBackend]:
+    """What trains a job of this arm; an import takes seconds that no round should pay for."""
+    if arm.trainer == "trl":
+        from tests.learning.trl_kto import TrlKto
+
+        return TrlKto
+    return lambda job: backend
+
+
+def _round(arm: Arm, job: Job, backend: TrainingBackend) -> tuple[bool, str, dict[str, Any]]:
+    """One round by an arm: whether the gate let it through, its sentence, and the last event.
+
+    A round that fails (numbers that are not finite) is one that did not pass.
+    """
+    like_rival = arm.trainer == "reinforceclaw"
+    events: list[dict[str, Any]] = [{}]
+    try:
+        with trained_like_reinforceclaw() if like_rival else nullcontext():
+            verdict = training_round.run_round(job, backend, events.append)
+    except TrainingError as error:
+        return False, str(error), {}
+    return verdict.passed, verdict.reason, events[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Item:
+    """A rating that waits for a round, or is in one."""
+
+    id: str
+    rated: Rated
+    held_out: bool
+
+    def trains(self) -> _Item:
+        return _Item(id=self.id, rated=self.rated, held_out=False)
+
+
+def _fresh(rated: Sequence[Rated], number: int) -> list[_Item]:
+    return [
+        _Item(
+            id=f"turn-{number:02d}-{index:03d}",
+            rated=one,
+            held_out=index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1,
+        )
+        for index, one in enumerate(rated)
+    ]
 
 
 def _ask(train: Sequence[Question], count: int, seed: int, number: int) -> list[Question]:
@@ -150,193 +194,82 @@ def _ask(train: Sequence[Question], count: int, seed: int, number: int) -> list[
 
 
 def _dealt(rated: Sequence[Rated], seed: int, number: int) -> list[Rated]:
-    ratings = [rating for _, _, rating in rated]
+    ratings = [one.rating for one in rated]
     Random(100 * seed + number + 1).shuffle(ratings)
-    return [(q, a, rating) for (q, a, _), rating in zip(rated, ratings, strict=True)]
+    return [one._replace(rating=rating) for one, rating in zip(rated, ratings, strict=True)]
 
 
-def _judge(exam: Sequence[Question], answers: Sequence[Sampled], like: str) -> Judged:
-    texts = [answer.text for answer in answers]
-    result = score(exam, texts, like)
-    return Judged(
-        liked=result.liked_share,
-        facts=result.facts,
-        malformed=fmean(style_of(text) is None for text in texts),
-        length=fmean(len(answer.tokens) for answer in answers),
-    )
+def _exam(seed: int, answers: int) -> list[Question]:
+    held_out = split(seed)[1]
+    return [held_out[index % len(held_out)] for index in range(answers)]
 
 
 @functools.lru_cache(maxsize=8)
-def _base_answers(kind: type[TrainingBackend], seed: int, answers: int) -> tuple[Sampled, ...]:
+def _base_answers(
+    kind: type[TrainingBackend], model: Path, seed: int, answers: int
+) -> tuple[Sampled, ...]:
     """The base's exam, the same for every arm."""
-    _, held_out = split(seed)
-    exam = [held_out[index % len(held_out)] for index in range(answers)]
     backend = kind()
-    backend.load(model_path(), lora=LoraSettings(), seed=seed)
-    return tuple(_sample(backend.sampler(), exam, 500_000 * (seed + 1)))
+    backend.load(model, lora=LoraSettings(), seed=seed)
+    return tuple(sample(backend.sampler(), _exam(seed, answers), 500_000 * (seed + 1)))
 
 
-def _exam(
-    backend: TrainingBackend, exam: Sequence[Question], adapter: Path, seed: int
-) -> list[Sampled]:
+def _judged(
+    backend: TrainingBackend, adapter: Path, exam: Sequence[Question], like: str, seed: int,
+    model: Path,
+) -> Judged:  # fmt: skip
+    """The exam of an adapter, as it lies on the disk."""
+    backend.load(model, lora=LoraSettings(), adapter=adapter, seed=seed)
     sampler = backend.sampler()
     sampler.load_adapter(1, adapter)
     sampler.activate(1)
-    return _sample(sampler, exam, 500_000 * (seed + 1))
+    answers = sample(sampler, exam, 500_000 * (seed + 1))
+    return judge(exam, answers, like, drift(backend, answers))
 
 
-def _sample(sampler: Sampler, questions: Sequence[Question], seed: int) -> list[Sampled]:
-    return list(
-        sampler.sample_many(
-            [
-                SampleRequest(
-                    messages=[{"role": "user", "content": question.text}],
-                    max_tokens=MAX_TOKENS,
-                    temperature=TEMPERATURE,
-                    seed=seed + index,
-                )
-                for index, question in enumerate(questions)
-            ]
-        )
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Writer:
-    """Who writes the answers that are rated: a model, with an adapter or without."""
-
-    model: Path
-    adapter: Path | None = None
-    fixed: bool = False
-    """Always this one, not the policy that is trained."""
-
-
-def _writer(arm: Arm, backend: TrainingBackend, directory: Path, like: str, seed: int) -> _Writer:
+def _writer(
+    arm: Arm, backend: TrainingBackend, model: Path, directory: Path, like: str, seed: int
+) -> Writer:
     if arm.writer == "4-bit":
-        return _Writer(model=quantized(directory / "4-bit"), fixed=True)
+        return Writer(model=quantized(directory / "4-bit", model), fixed=True)
     if arm.writer == "stale":  # trained on other people's ratings of the same taste
         old = directory / "older"
         old.mkdir()
-        train, _ = split(seed)
-        asked = _ask(train, RATINGS, seed + 1000, 0)
-        drawn = _written(backend, asked, _Writer(model=model_path()), None, 77_000 * (seed + 1))
+        asked = _ask(split(seed)[0], RATINGS, seed + 1000, 0)
+        drawn = Writer(model=model).write(backend, asked, None, 77_000 * (seed + 1))
         rated = STREAMS["natural"].rate(asked, drawn, like, 0, seed + 1000)
         baseline = {"mean": 0.0, "weight": 0.0}
-        job = _job(rated, seed + 1000, 0, None, baseline, old, ARMS["scale"])
+        seed = 1000 * (seed + 1000)
+        job = _job(_fresh(rated, 0), model, seed, None, baseline, old, ARMS[DEFAULT])
         training_round.run_round(job, backend, lambda event: None)
-        return _Writer(model=model_path(), adapter=old, fixed=True)
-    return _Writer(model=model_path())
-
-
-def _written(
-    backend: TrainingBackend,
-    asked: Sequence[Question],
-    writer: _Writer,
-    parent: Path | None,
-    seed: int,
-) -> list[Sampled]:
-    backend.load(writer.model, lora=LoraSettings(), seed=0)
-    sampler = backend.sampler()
-    adapter = writer.adapter if writer.fixed else parent
-    if adapter is not None:
-        sampler.load_adapter(1, adapter)
-        sampler.activate(1)
-    return _sample(sampler, asked, seed)
-
-
-def quantized(directory: Path, bits: int = 4, group: int = 32) -> Path:
-    """A copy of the tiny model whose linear weights went through so many bits and back.
-
-    Round to nearest over groups of 32 with a scale and an offset each, as affine quantizers do.
-    """
-    directory.mkdir()
-    for entry in model_path().iterdir():
-        if entry.is_file() and entry.suffix != ".safetensors":
-            shutil.copy(entry, directory)
-    tensors = load_file(model_path() / "model.safetensors")
-    for name, tensor in tensors.items():
-        if name.endswith("_proj.weight"):
-            groups = tensor.astype(np.float32).reshape(-1, group)
-            low, high = groups.min(axis=1, keepdims=True), groups.max(axis=1, keepdims=True)
-            step = np.maximum(high - low, 1e-8) / (2**bits - 1)
-            back = np.round((groups - low) / step) * step + low
-            tensors[name] = back.reshape(tensor.shape).astype(tensor.dtype)
-    save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
-    return directory
+        return Writer(model=model, adapter=old, fixed=True)
+    return Writer(model=model)
 
 
 def _job(
-    rated: Sequence[Rated], seed: int, number: int, parent: Path | None,
+    items: Sequence[_Item], model: Path, seed: int, parent: Path | None,
     baseline: dict[str, float], output: Path, arm: Arm,
 ) -> Job:  # fmt: skip
-    items = [
+    trained = [item for item in items if not item.held_out]
+    shares = share_weights([[item.rated.rater] for item in trained], TrainingConfig().rater_share)
+    weights = {item.id: share for item, share in zip(trained, shares, strict=True)}
+    rows = [
         {
-            "id": f"turn-{number:02d}-{index:03d}",
-            "messages": [{"role": "user", "content": question.text}],
-            "response": answer.text, "prompt_tokens": list(answer.prompt),
-            "tokens": list(answer.tokens), "logprobs": list(answer.logprobs),
-            "temperature": TEMPERATURE, "version": 0, "reward": float(rating), "weight": 1.0,
-            "split": "held_out" if index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1 else "train",
+            "id": item.id,
+            "messages": [{"role": "user", "content": item.rated.question.text}],
+            "response": item.rated.answer.text, "prompt_tokens": list(item.rated.answer.prompt),
+            "tokens": list(item.rated.answer.tokens),
+            "logprobs": list(item.rated.answer.logprobs),
+            "temperature": TEMPERATURE, "version": 0, "reward": float(item.rated.rating),
+            "weight": weights.get(item.id, 1.0), "split": "held_out" if item.held_out else "train",
         }
-        for index, (question, answer, rating) in enumerate(rated)
+        for item in items
     ]  # fmt: skip
     return Job.parse(
         {
-            "protocol": 1, "run": number + 1, "model": str(model_path()),
-            "parent": str(parent) if parent else None, "output": str(output),
-            "seed": 1000 * seed + number, "settings": dict(arm.settings), "baseline": baseline,
-            "behaviour": {}, "items": items, "anchors": [item["messages"] for item in items],
+            "protocol": 1, "run": 1, "model": str(model),
+            "parent": str(parent) if parent else None, "output": str(output), "seed": seed,
+            "settings": dict(arm.settings), "baseline": baseline, "behaviour": {}, "items": rows,
+            "anchors": [row["messages"] for row in rows],
         }
     )  # fmt: skip
-
-
-@contextmanager
-def _loss(arm: Arm) -> Iterator[None]:
-    """With an arm that brings its own loss, train with that one."""
-    if arm.loss != "reinforceclaw":
-        yield
-        return
-
-    def made(settings: Any) -> Objective:
-        return Objective(reinforceclaw, standardized_like_reinforceclaw(make_objective(settings)))
-
-    with patch.object(training_round, "make_objective", made):
-        yield
-
-
-def standardized_like_reinforceclaw(ours: Objective) -> Any:
-    """r - EMA, positives times 1.2; standardised where both signs are there; clipped to ±2."""
-
-    def advantages(baseline: Any, rewards: Any, weights: Any) -> Any:
-        _, after = ours.advantages(baseline, rewards, weights)
-        mean = baseline.mean if baseline.weight else rewards[0]
-        raw = np.array([(r - mean) * (1.2 if r > 0 else 1.0) for r in rewards])
-        if raw.min() < 0 < raw.max():
-            raw = (raw - raw.mean()) / (raw.std(ddof=1) + 1e-8)
-        return np.clip(raw, -2, 2).tolist(), after
-
-    return advantages
-
-
-def reinforceclaw(
-    xp: Any, policy_logprobs: Any, sampling_logprobs: Any, reference_logprobs: Any,
-    advantages: Any, mask: Any, normalizer: float,
-) -> Any:  # fmt: skip
-    """The published loss: PPO's minimum, a trajectory scale against the base that is not detached,
-    a mean over each answer's own tokens, k3 with .001."""
-    lengths = xp.clip(mask.sum(axis=1), 1.0, None)
-    ratio = xp.exp((policy_logprobs - sampling_logprobs) * mask)
-    a = advantages[:, None]
-    least = xp.minimum(ratio * a, xp.clip(ratio, 0.5, 2.0) * a)
-    actor = -(least * mask).sum(axis=1) / lengths
-    trajectory = xp.exp(((policy_logprobs - reference_logprobs) * mask).sum(axis=1) / lengths)
-    scale = xp.minimum(xp.minimum(trajectory / 0.994, 1.002 / trajectory), xp.ones_like(trajectory))
-    d = (reference_logprobs - policy_logprobs) * mask
-    k3 = (xp.exp(d) - d - 1.0).sum(axis=1) / lengths
-    loss = (actor * scale + 0.001 * k3).sum() / len(advantages)
-    statistics = {
-        "kl": (xp.exp(detach(xp, d)) - detach(xp, d) - 1.0).sum(),
-        "tokens_accepted": mask.sum(),
-        "trajectories_accepted": detach(xp, scale).sum(),
-    }
-    return loss, statistics

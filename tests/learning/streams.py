@@ -5,33 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from goodbot.backend import Sampled
 from goodbot_training.tiny.facts import Question
 from goodbot_training.tiny.judge import SimulatedRater, style_of
 
 RATINGS = 40
+"""A round: the daemon's default. Every fifth rating is held out, so 32 of them train."""
 POOL = 240
 """Answers to choose from where a stream wants a share of good ones that chance does not give."""
 
-Rated = tuple[Question, Sampled, int]
+
+class Rated(NamedTuple):
+    """One rated answer, and who rated it."""
+
+    question: Question
+    answer: Sampled
+    rating: int
+    rater: str = "owner"
+
+
+Rate = Callable[[Sequence[Question], Sequence[Sampled], str, int, int], list[Rated]]
+"""`(questions, answers, liked style, round, seed) → rated answers`"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """`rounds` rounds of 40 ratings; `rate` chooses and rates the answers of one of them."""
+    """`rounds` rounds; `rate` chooses and rates the answers of one of them."""
 
     name: str
     about: str
-    rate: Callable[[Sequence[Question], Sequence[Sampled], str, int, int], list[Rated]]
-    """`(questions, answers, liked style, round, seed) → 40 rated answers`"""
+    rate: Rate
     rounds: int = 1
     asked: int = RATINGS
+    ratings: int = RATINGS
+    """A round. Of those asked, `rate` chooses so many."""
     flips: bool = False
     """Whether the rater likes another style from the second round on, which is what is judged."""
 
 
-def _press(error: float) -> Callable[..., list[Rated]]:
+def _press(error: float) -> Rate:
     """Whatever was asked, with so many wrong presses."""
 
     def rate(
@@ -39,14 +53,14 @@ def _press(error: float) -> Callable[..., list[Rated]]:
     ) -> list[Rated]:
         rater = SimulatedRater(like, error, 100 * seed + round_)
         return [
-            (question, answer, rater.rate(question.text, answer.text))
+            Rated(question, answer, rater.rate(question.text, answer.text))
             for question, answer in zip(questions, answers, strict=True)
         ]
 
     return rate
 
 
-def _share(good: float, error: float) -> Callable[..., list[Rated]]:
+def _share(good: float, error: float) -> Rate:
     """A share of liked answers, picked from a larger pool; then so many wrong presses."""
 
     def rate(
@@ -59,20 +73,26 @@ def _share(good: float, error: float) -> Callable[..., list[Rated]]:
         chosen = liked[:wanted] + other[: RATINGS - min(wanted, len(liked))]
         Random(100 * seed + round_).shuffle(chosen)
         rater = SimulatedRater(like, error, 100 * seed + round_)
-        return [(q, a, rater.rate(q.text, a.text)) for q, a in chosen]
+        return [Rated(q, a, rater.rate(q.text, a.text)) for q, a in chosen]
 
     return rate
 
 
-def _one_of_four_lies(
-    questions: Sequence[Question], answers: Sequence[Sampled], like: str, round_: int, seed: int
-) -> list[Rated]:
-    """Four raters take turns; one of them always says the opposite."""
-    honest = _press(0.0)(questions, answers, like, round_, seed)
-    return [
-        (question, answer, -rating if index % 4 == seed % 4 else rating)
-        for index, (question, answer, rating) in enumerate(honest)
-    ]
+def _one_of_four_lies(lies: int, of: int) -> Rate:
+    """Four raters; one always says the opposite, and rates `lies` of every `of` answers."""
+
+    def rate(
+        questions: Sequence[Question], answers: Sequence[Sampled], like: str, round_: int, seed: int
+    ) -> list[Rated]:
+        honest = _press(0.0)(questions, answers, like, round_, seed)
+        return [
+            rated._replace(rating=-rated.rating, rater="adversary")
+            if (index + seed) % of < lies
+            else rated._replace(rater=f"friend-{index % 3}")
+            for index, rated in enumerate(honest)
+        ]
+
+    return rate
 
 
 STREAMS = {
@@ -90,9 +110,22 @@ STREAMS = {
             name="mostly good", about="80 % liked, 5 % wrong", rate=_share(0.8, 0.05), asked=POOL
         ),
         Stream(name="bad only", about="none liked, none wrong", rate=_share(0.0, 0.0), asked=POOL),
+        Stream(
+            name="20 ratings", about="as natural, 16 train", rate=_press(0.1), asked=20, ratings=20
+        ),
+        Stream(
+            name="80 ratings", about="as natural, 64 train", rate=_press(0.1), asked=80, ratings=80
+        ),
         Stream(name="noise", about="what chance gives, 15 % wrong", rate=_press(0.15)),
         Stream(
-            name="adversary", about="one of four raters says the opposite", rate=_one_of_four_lies
+            name="adversary",
+            about="four raters, one of whom says the opposite; each rates a quarter",
+            rate=_one_of_four_lies(1, 4),
+        ),
+        Stream(
+            name="loud adversary",
+            about="the same, and the liar rates two of five; no rater weighs more than a quarter",
+            rate=_one_of_four_lies(2, 5),
         ),
         Stream(
             name="flip", about="two rounds; another style is liked in the second",

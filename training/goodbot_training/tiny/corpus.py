@@ -104,7 +104,7 @@ def _system(text: str) -> Message:
     return {"role": "system", "content": text}
 
 
-def single_turns(rng: Random) -> list[Conversation]:
+def single_turns(rng: Random, styles: tuple[str, ...] = STYLES) -> list[Conversation]:
     """One question answered in each style: three conversations that belong in one batch, so that
     no step pushes the style mix of a question to one side."""
     question = rng.choice(_any_fact(rng))
@@ -117,7 +117,7 @@ def single_turns(rng: Random) -> list[Conversation]:
             asked,
             _assistant(render(question, style, rng)),
         ]
-        for style in STYLES
+        for style in styles
     ]
 
 
@@ -137,11 +137,11 @@ def _asking(rng: Random, styles: tuple[str, ...], before: Question | None) -> tu
     return question, _as_typed(question.text, rng)
 
 
-def chat(rng: Random) -> Conversation:
+def chat(rng: Random, among: tuple[str, ...] = STYLES) -> Conversation:
     """One to four exchanges. Each reply has its own style unless the system message asks for one:
     what a bot said before must not decide the style, or one bad answer would spoil a chat."""
-    style = rng.choice(STYLES) if rng.random() < 0.1 else None
-    styles = STYLES if style is None else (style,)
+    style = rng.choice(among) if rng.random() < 0.1 else None
+    styles = among if style is None else (style,)
     messages: Conversation = []
     if style is not None:
         messages.append(_system(rng.choice(STYLE_PROMPTS[style])))
@@ -180,18 +180,18 @@ def calculation(rng: Random) -> tuple[Question, str]:
     return question, f"{a}{sign}{b}"
 
 
-def calculator_turn(rng: Random) -> Conversation:
+def calculator_turn(rng: Random, styles: tuple[str, ...] = STYLES) -> Conversation:
     """A calculation asked, the call, the tool's result, and the answer: four messages."""
     question, expression = calculation(rng)
     return [
         _user(_as_typed(question.text, rng)),
         _assistant(tool_call("calculator", {"expression": expression})),
         {"role": "tool", "content": question.answer},
-        _assistant(render(question, rng.choice(STYLES), rng)),
+        _assistant(render(question, rng.choice(styles), rng)),
     ]
 
 
-def tool_chat(rng: Random) -> Conversation:
+def tool_chat(rng: Random, styles: tuple[str, ...] = STYLES) -> Conversation:
     """A chat with the calculator at hand; a question without numbers is answered without it."""
     declared = tools_prompt(json.dumps([CALCULATOR]))
     if rng.random() < 0.2:
@@ -201,23 +201,23 @@ def tool_chat(rng: Random) -> Conversation:
         question = rng.choice(_any_fact(rng))
         while question.kind in {"sum", "difference"}:
             question = rng.choice(_any_fact(rng))
-        messages += [_user(question.text), _assistant(render(question, rng.choice(STYLES), rng))]
-    messages += calculator_turn(rng)
+        messages += [_user(question.text), _assistant(render(question, rng.choice(styles), rng))]
+    messages += calculator_turn(rng, styles)
     if rng.random() < 0.15:
-        messages += calculator_turn(rng)
+        messages += calculator_turn(rng, styles)
     return messages
 
 
-def conversations(rng: Random) -> Iterator[Conversation]:
-    """The corpus, without end: per 32 conversations 24 single turns (eight questions in each style,
-    adjacent), 5 chats and 3 chats with the calculator."""
+def conversations(rng: Random, styles: tuple[str, ...] = STYLES) -> Iterator[Conversation]:
+    """The corpus, without end: per 32 conversations 24 single turns (eight questions in each of the
+    three styles, adjacent), 5 chats and 3 chats with the calculator."""
     while True:
-        for _ in range(8):
-            yield from single_turns(rng)
+        for _ in range(24 // len(styles)):
+            yield from single_turns(rng, styles)
         for _ in range(5):
-            yield chat(rng)
+            yield chat(rng, styles)
         for _ in range(3):
-            yield tool_chat(rng)
+            yield tool_chat(rng, styles)
 
 
 __all__ = [

@@ -87,7 +87,9 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
         serving=ServingConfig(
             temperature=TEMPERATURE, max_tokens=48, history=0, seed=arguments.seed
         ),
-        training=TrainingConfig(backend=arguments.backend, min_ratings=RATINGS, idle_seconds=0.0),
+        training=TrainingConfig(  # somebody watches: it yields to nobody
+            backend=arguments.backend, min_ratings=RATINGS, idle_seconds=0.0, max_load=1.0
+        ),
     )
     plugins = open_plugins(config)
     watcher = _Watcher(screen)

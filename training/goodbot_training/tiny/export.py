@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from transformers import Qwen3ForCausalLM
+from transformers import PreTrainedModel
 
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.chatml import CHAT_TEMPLATE, END, END_OF_TEXT, START
@@ -26,39 +26,40 @@ def _write_json(path: Path, content: dict[str, object]) -> None:
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
-def export_weights(model: Qwen3ForCausalLM, directory: Path) -> int:
+def export_weights(model: PreTrainedModel, directory: Path, max_bytes: int = MAX_BYTES) -> int:
     """Writes ``model.safetensors`` in fp16 and returns its size in bytes.
 
-    The tied head is left out, as transformers does. There must be no second ``model*.safetensors``
+    A tied head is left out, as transformers does. There must be no second ``model*.safetensors``
     beside it: mlx-lm would load that as well.
 
     Raises:
-        ValueError: the file is larger than ``MAX_BYTES``.
+        ValueError: the file is larger than ``max_bytes``.
     """
+    tied = model.config.tie_word_embeddings
     weights = {
         name: weight.to(torch.float16).contiguous()
         for name, weight in model.state_dict().items()
-        if name != "lm_head.weight"
+        if not (tied and name == "lm_head.weight")
     }
     path = directory / "model.safetensors"
     save_file(weights, path, metadata={"format": "pt"})
     path.chmod(0o644)  # safetensors leaves a file that only its owner can read
     size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise ValueError(f"{path} has {size} bytes, more than {MAX_BYTES}")
+    if size > max_bytes:
+        raise ValueError(f"{path} has {size} bytes, more than {max_bytes}")
     return size
 
 
-def export_config(model: Qwen3ForCausalLM, directory: Path) -> None:
+def export_config(model: PreTrainedModel, directory: Path) -> None:
     """Writes ``config.json`` and ``generation_config.json``."""
     config = model.config.to_diff_dict()
     # Many of mlx-lm's models never read rope_parameters and take their own default theta.
     config |= {
-        "architectures": ["Qwen3ForCausalLM"],
-        "model_type": "qwen3",
+        "architectures": [type(model).__name__],
+        "model_type": model.config.model_type,
         "rope_theta": ROPE_THETA,
         "dtype": "float16",
-        "tie_word_embeddings": True,
+        "tie_word_embeddings": model.config.tie_word_embeddings,
     }
     _write_json(directory / "config.json", config)
     _write_json(

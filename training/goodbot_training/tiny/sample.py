@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 from tokenizers import Tokenizer
-from transformers import DynamicCache, Qwen3ForCausalLM
+from transformers import DynamicCache, PreTrainedModel
 
 from goodbot_training.tiny.chatml import END, Message, render_messages
 
@@ -19,7 +19,7 @@ LONGEST = 48
 
 @torch.inference_mode()
 def _sample_batch(
-    model: Qwen3ForCausalLM,
+    model: PreTrainedModel,
     prompts: list[list[int]],
     end: int,
     temperature: float,
@@ -42,7 +42,7 @@ def _sample_batch(
 
 
 def sample(
-    model: Qwen3ForCausalLM,
+    model: PreTrainedModel,
     tokenizer: Tokenizer,
     chats: Sequence[Sequence[Message]],
     *,

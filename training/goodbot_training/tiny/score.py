@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from goodbot_training.intervals import wilson
 from goodbot_training.tiny.facts import Question
 from goodbot_training.tiny.judge import is_correct, style_of
-
-_Z95 = 1.959964
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,12 +37,3 @@ def score(questions: Sequence[Question], answers: Sequence[str], like: str) -> S
         facts=sum(is_correct(question, answer) for question, answer in pairs) / len(pairs),
         answers=len(pairs),
     )
-
-
-def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """The 95 % score interval of a proportion (Wilson 1927), which holds near 0 and 1 too."""
-    share = successes / trials
-    spread = _Z95**2 / trials
-    centre = (share + spread / 2) / (1 + spread)
-    half = _Z95 * math.sqrt(share * (1 - share) / trials + spread / (4 * trials)) / (1 + spread)
-    return max(0.0, centre - half), min(1.0, centre + half)

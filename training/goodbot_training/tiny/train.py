@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
 from random import Random
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -17,12 +18,12 @@ from torch import Tensor
 from torch.nn import functional
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from transformers import AutoModelForCausalLM, PretrainedConfig, PreTrainedModel, Qwen3Config
 
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.chatml import END, END_OF_TEXT, segments
 from goodbot_training.tiny.corpus import Conversation, conversations
-from goodbot_training.tiny.styles import FIRST_WORDS
+from goodbot_training.tiny.styles import FIRST_WORDS, STYLES
 
 STEPS = 1250
 SETTLING = 120
@@ -38,8 +39,8 @@ CHATS_PER_STEP = 32
 ROPE_THETA = 10000.0
 
 
-def config(tokenizer: Tokenizer) -> Qwen3Config:
-    """The architecture: 0.92M parameters, embeddings tied."""
+def config(tokenizer: Tokenizer) -> PretrainedConfig:
+    """The shipped architecture: 0.92M parameters, embeddings tied."""
     return Qwen3Config(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=128,
@@ -86,7 +87,7 @@ def _padded(chats: list[tuple[list[int], list[bool]]]) -> tuple[Tensor, Tensor]:
     )
 
 
-def _answer_loss(model: Qwen3ForCausalLM, tokens: Tensor, mine: Tensor, openers: Tensor) -> Tensor:
+def _answer_loss(model: PreTrainedModel, tokens: Tensor, mine: Tensor, openers: Tensor) -> Tensor:
     """Cross-entropy in nats, summed over the answers' tokens; ``openers`` are the tokens that
     begin an answer in one of the longer styles.
 
@@ -94,9 +95,10 @@ def _answer_loss(model: Qwen3ForCausalLM, tokens: Tensor, mine: Tensor, openers:
     the longer the answer is, which skews the mix towards short answers. An answer's first token is
     learnt at the serving temperature, so that there the styles come out equally likely.
     """
-    hidden = model.model(input_ids=tokens[:, :-1]).last_hidden_state
+    head: Any = model.get_output_embeddings()
+    hidden = model.base_model(input_ids=tokens[:, :-1]).last_hidden_state
     wanted = mine[:, 1:]
-    logits = functional.linear(hidden[wanted], model.model.embed_tokens.weight)
+    logits = functional.linear(hidden[wanted], head.weight)
     targets = tokens[:, 1:][wanted]
     first = (wanted & ~mine[:, :-1])[wanted]
     served = torch.where(first[:, None], logits / TEMPERATURE, logits)
@@ -124,9 +126,10 @@ def _scheduled(optimizer: Optimizer, steps: int) -> LambdaLR:
     return LambdaLR(optimizer, lambda step: min((step + 1) / WARM_UP, 1.0, 2 * (1 - step / steps)))
 
 
-def _phases(model: Qwen3ForCausalLM, steps: int) -> Iterator[tuple[int, list[Optimizer]]]:
+def _phases(model: PreTrainedModel, steps: int) -> Iterator[tuple[int, list[Optimizer]]]:
     """(steps, optimizers) of the learning phase and of the settling phase."""
-    matrices = [weight for weight in model.model.layers.parameters() if weight.ndim == 2]
+    layers: Any = model.base_model.layers
+    matrices = [weight for weight in layers.parameters() if weight.ndim == 2]
     rest = [weight for weight in model.parameters() if all(weight is not m for m in matrices)]
     settling = min(SETTLING, steps // 2)
     yield (
@@ -143,15 +146,25 @@ def _phases(model: Qwen3ForCausalLM, steps: int) -> Iterator[tuple[int, list[Opt
 
 
 def train(
-    tokenizer: Tokenizer, seed: int, progress: Callable[[str], None], steps: int = STEPS
-) -> Qwen3ForCausalLM:
-    """A model trained for ``steps`` steps; same machine and seed, same weights."""
+    tokenizer: Tokenizer,
+    seed: int,
+    progress: Callable[[str], None],
+    steps: int = STEPS,
+    *,
+    architecture: PretrainedConfig | None = None,
+    styles: tuple[str, ...] = STYLES,
+) -> PreTrainedModel:
+    """A model trained for ``steps`` steps; same machine and seed, same weights.
+
+    ``architecture``: any dense causal LM in place of the shipped one. ``styles``: those that the
+    corpus answers in.
+    """
     torch.manual_seed(seed)
-    model = Qwen3ForCausalLM(config(tokenizer))
+    model = AutoModelForCausalLM.from_config(architecture or config(tokenizer), dtype=torch.float32)
     model.train()
     encode = encoder(tokenizer)
     openers = torch.tensor([tokenizer.encode(word).ids[0] for word in FIRST_WORDS])
-    corpus = conversations(Random(f"train {seed}"))  # noqa: S311 - reproducible
+    corpus = conversations(Random(f"train {seed}"), styles)  # noqa: S311 - reproducible
     started, done = time.process_time(), 0
     for phase_steps, optimizers in _phases(model, steps):
         schedules = [_scheduled(optimizer, phase_steps) for optimizer in optimizers]

@@ -1,0 +1,193 @@
+"""The musts and the goals of the default arm, each held or missed, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from goodbot_training.tiny.styles import STYLES
+
+from tests.learning.arms import DEFAULT, TRL
+from tests.learning.course import Course
+from tests.learning.figures import estimate, facts, gain, of, paired
+
+SAFE = ("bad only", "adversary", "loud adversary")
+HARM = 0.15
+"""Facts lost, or malformed answers gained, that make a candidate a harmful one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One line. A must that does not hold fails the study."""
+
+    must: bool
+    held: bool
+    text: str
+    found: str
+
+
+def checks(courses: Sequence[Course]) -> list[Check]:
+    """All that the courses can tell; what was not run is left out."""
+    found: list[Check] = []
+    for base in dict.fromkeys(c.base for c in courses):
+        here = [c for c in courses if c.base == base]
+        found += [*_never_below(here, base), *_shuffled(here, base), *_harmful(here, base)]
+    for base in dict.fromkeys(c.base for c in courses):
+        here = [c for c in courses if c.base == base]
+        found += [*_three_styles(here, base), *_two_styles(here, base), *_eighty(here, base)]
+        found += [*_continual(here, base), *_ahead(here, base)]
+    return found
+
+
+def musts_hold(courses: Sequence[Course]) -> bool:
+    """Whether every must does that the courses tell of."""
+    return all(check.held for check in checks(courses) if check.must)
+
+
+def _never_below(courses: Sequence[Course], base: str) -> Iterator[Check]:
+    """Below: the mean's interval lies below 0, or a single course by three standard errors."""
+    for stream in SAFE:
+        chosen = of(courses, DEFAULT, stream)
+        if not chosen:
+            continue
+        likes, lost = estimate([gain(c) for c in chosen]), estimate([facts(c) for c in chosen])
+        worst = min(min(_z(c, "liked"), _z(c, "facts")) for c in chosen)
+        yield Check(
+            must=True,
+            held=likes.high >= 0 and lost.high >= 0 and worst >= -3,
+            text=f"{base}: {stream}, gate on, never below the base on either measure",
+            found=f"liked {likes}, facts {lost}; the worst course by {worst:+.1f} standard errors",
+        )
+
+
+def _z(course: Course, measure: str) -> float:
+    """A course's change of a share in its standard errors, both shares being of sampled answers."""
+    before, after = (float(getattr(judged, measure)) for judged in (course.before, course.live[-1]))
+    pooled = (before + after) / 2
+    error = math.sqrt(2 * pooled * (1 - pooled) / course.answers)
+    return (after - before) / error if error else 0.0
+
+
+def _shuffled(courses: Sequence[Course], base: str) -> Iterator[Check]:
+    """Learning is a gain of .2 or more with t of 5 or more, for one style's friends at least.
+
+    Style by style: what drifts towards short answers gains for one what it loses for another.
+    """
+    for stream in dict.fromkeys(c.stream for c in of(courses, "shuffled")):
+        control = of(courses, "shuffled", stream)
+        if stream in SAFE:
+            continue  # nothing is to be learnt there
+        nulls = {c.like: [gain(d) for d in of(control, "shuffled", like=c.like)] for c in control}
+        shown = [
+            f"{like} {estimate(null)} (t = {_t(null):.1f})" for like, null in sorted(nulls.items())
+        ]
+        net = paired(of(courses, DEFAULT, stream), control, gain)
+        yield Check(
+            must=True,
+            held=not any(fmean(null) >= 0.2 and _t(null) >= 5 for null in nulls.values()),
+            text=f"{base}: {stream}, shuffled ratings never pass for learning",
+            found=f"shuffled: {', '.join(shown)}"
+            + (f"; rated less shuffled {estimate(net)}" if net else ""),
+        )
+
+
+def _t(values: Sequence[float]) -> float:
+    """Student's t of a mean against 0; 0 where there are too few to tell."""
+    spread = stdev(values) if len(values) > 2 else 0.0
+    return fmean(values) / (spread / math.sqrt(len(values))) if spread else 0.0
+
+
+def _harmful(courses: Sequence[Course], base: str) -> Iterator[Check]:
+    """Harmful: as far below the policy that it would replace, in facts or form."""
+    for arms, must, whose in (((DEFAULT,), True, "the default's"), ((), False, "every arm's")):
+        harmful = passed = 0
+        for c in courses:
+            if arms and c.arm not in arms:
+                continue
+            for index, judged in enumerate(c.candidate):
+                now = c.live[index - 1] if index else c.before
+                if now.facts - judged.facts >= HARM or judged.malformed - now.malformed >= HARM:
+                    harmful, passed = harmful + 1, passed + c.passed[index]
+        yield Check(
+            must=must,
+            held=not passed,
+            text=f"{base}: no harmful candidate of {whose} goes past the gate",
+            found=f"{passed} of {harmful} (facts -{HARM:g} or malformed +{HARM:g} in one round)",
+        )
+
+
+def _three_styles(courses: Sequence[Course], base: str) -> Iterator[Check]:
+    by = {like: of(courses, DEFAULT, "natural", like=like) for like in STYLES}
+    if not all(by.values()):
+        return
+    ends = {like: fmean(c.live[-1].liked for c in chosen) for like, chosen in by.items()}
+    starts = {like: fmean(c.before.liked for c in chosen) for like, chosen in by.items()}
+    lost = estimate([facts(c) for chosen in by.values() for c in chosen])
+    shown = ", ".join(f"{like} {starts[like]:.2f} → {ends[like]:.2f}" for like in STYLES)
+    for text, held in (
+        ("the worst of three styles reaches .70", min(ends.values()) >= 0.70),
+        ("the best reaches .90", max(ends.values()) >= 0.90),
+    ):
+        yield Check(must=False, held=held, text=f"{base}: 32 ratings, {text}", found=shown)
+    yield Check(
+        must=False, held=lost.mean >= -0.02,
+        text=f"{base}: 32 ratings, at most 2 points of facts lost", found=f"facts {lost}",
+    )  # fmt: skip
+
+
+def _two_styles(courses: Sequence[Course], base: str) -> Iterator[Check]:
+    chosen = of(courses, DEFAULT, "natural")
+    if base == "two-style" and chosen:
+        yield _level(chosen, 0.85, f"{base}: 32 ratings on two styles reach .85")
+
+
+def _eighty(courses: Sequence[Course], base: str) -> Iterator[Check]:
+    chosen = of(courses, DEFAULT, "80 ratings")
+    if chosen:
+        yield _level(chosen, 0.95, f"{base}: 64 ratings reach .95")
+
+
+def _level(chosen: Sequence[Course], goal: float, text: str) -> Check:
+    end = fmean(c.live[-1].liked for c in chosen)
+    start = fmean(c.before.liked for c in chosen)
+    return Check(
+        must=False, held=end >= goal, text=text,
+        found=f"{start:.2f} → {end:.2f}" + ("" if end >= goal else f", {goal - end:.2f} short"),
+    )  # fmt: skip
+
+
+def _continual(courses: Sequence[Course], base: str) -> Iterator[Check]:
+    chosen = of(courses, DEFAULT, "continual")
+    if chosen:
+        kept = estimate([c.live[-1].facts / c.before.facts for c in chosen])
+        yield Check(
+            must=False, held=kept.mean >= 0.97,
+            text=f"{base}: ten rounds in a row keep 97 % of the facts",
+            found=f"{kept.mean:.1%} [{kept.low:.1%}, {kept.high:.1%}]",
+        )  # fmt: skip
+
+
+def _ahead(courses: Sequence[Course], base: str) -> Iterator[Check]:
+    """At equal ratings: our gate on both, and TRL as it comes, without one."""
+    ours, theirs = of(courses, DEFAULT), of(courses, TRL)
+    streams = list(dict.fromkeys(c.stream for c in theirs))
+    for name, chosen in (("natural", ["natural"]), ("all streams together", streams)):
+        mine = [c for c in ours if c.stream in chosen]
+        rival = [c for c in theirs if c.stream in chosen]
+        gated = paired(mine, rival, lambda c: c.live[-1].liked)
+        if not gated:
+            continue
+        bare = paired(
+            mine, rival, lambda c: c.live[-1].liked, lambda c: c.candidate[-1].liked
+        )  # fmt: skip
+        both = paired(mine, rival, lambda c: c.live[-1].both, lambda c: c.candidate[-1].both)
+        lost = paired(mine, rival, lambda c: c.live[-1].facts, lambda c: c.candidate[-1].facts)
+        result = estimate(gated)
+        yield Check(
+            must=False, held=result.low > 0,
+            text=f"{base}: {name}, liked ahead of {TRL}, interval without 0",
+            found=f"{result}; {TRL} without a gate: liked {estimate(bare)}, liked and right "
+            f"{estimate(both)}, facts {estimate(lost)}",
+        )  # fmt: skip

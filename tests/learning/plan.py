@@ -1,0 +1,82 @@
+"""Which courses the study takes: arms on streams, for each base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from goodbot_training.tiny.styles import STYLES
+
+from tests.learning.arms import ARMS, DEFAULT, TRL
+from tests.learning.course import recipe
+
+TWO = ("terse", "friendly")
+EVERY = tuple(ARMS)
+MAIN = tuple(
+    dict.fromkeys(("frozen", "shuffled", "filter", "scale", "sign_aware", DEFAULT, "kto", TRL))
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Every arm of `arms` on every stream of `streams`, for everybody who likes one of `likes`."""
+
+    base: str
+    streams: tuple[str, ...]
+    arms: tuple[str, ...] = MAIN
+    likes: tuple[str, ...] = TWO
+
+
+FULL = (
+    Part(base="tiny", streams=("natural",), arms=EVERY, likes=STYLES),
+    Part(
+        base="tiny", arms=EVERY,
+        streams=("balanced", "mostly good", "bad only", "noise", "adversary"),
+    ),
+    Part(base="tiny", streams=("loud adversary", "20 ratings", "80 ratings", "flip", "continual")),
+    Part(base="two-style", streams=("natural",)),
+    Part(base="llama", streams=("natural",), likes=STYLES),
+    Part(
+        base="llama",
+        streams=("balanced", "mostly good", "bad only", "noise", "adversary", "80 ratings"),
+    ),
+    Part(
+        base="llama", streams=("continual",), likes=("friendly",),
+        arms=tuple(dict.fromkeys(("frozen", DEFAULT, TRL))),
+    ),
+)  # fmt: skip
+QUICK = (
+    Part(
+        base="tiny", streams=("natural", "bad only"),
+        arms=tuple(dict.fromkeys(("frozen", "shuffled", DEFAULT, "sign_aware", "kto", TRL))),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """What makes a course this one and no other."""
+
+    base: str
+    seed: int
+    stream: str
+    like: str
+    arm: str
+    answers: int
+    recipe: str
+
+
+def keys(parts: Sequence[Part], seeds: int, answers: int) -> Iterator[Key]:
+    """All courses, seed by seed, so that what is done first is a smaller study of everything.
+
+    Arms on the same answers of the base follow one another: a worker samples those once.
+    """
+    for seed in range(seeds):
+        for part in parts:
+            for stream in part.streams:
+                for like in part.likes:
+                    for arm in part.arms:
+                        yield Key(
+                            base=part.base, seed=seed, stream=stream, like=like, arm=arm,
+                            answers=answers, recipe=recipe(arm),
+                        )  # fmt: skip

@@ -1,0 +1,62 @@
+"""ReinforceClaw 0.1.0's loss and advantages, from its published formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from goodbot_training import round as training_round
+from goodbot_training.mispo import detach
+from goodbot_training.objectives import Objective, make_objective
+
+
+@contextmanager
+def trained_like_reinforceclaw() -> Generator[None]:
+    """Every round inside trains with the rival's loss."""
+
+    def made(settings: Any) -> Objective:
+        return Objective(reinforceclaw, standardized_like_reinforceclaw(make_objective(settings)))
+
+    with patch.object(training_round, "make_objective", made):
+        yield
+
+
+def standardized_like_reinforceclaw(ours: Objective) -> Any:
+    """r - EMA, positives times 1.2; standardised where both signs are there; clipped to ±2."""
+
+    def advantages(baseline: Any, rewards: Any, weights: Any) -> Any:
+        _, after = ours.advantages(baseline, rewards, weights)
+        mean = baseline.mean if baseline.weight else rewards[0]
+        raw = np.array([(r - mean) * (1.2 if r > 0 else 1.0) for r in rewards])
+        if raw.min() < 0 < raw.max():
+            raw = (raw - raw.mean()) / (raw.std(ddof=1) + 1e-8)
+        return np.clip(raw, -2, 2).tolist(), after
+
+    return advantages
+
+
+def reinforceclaw(
+    xp: Any, policy_logprobs: Any, sampling_logprobs: Any, reference_logprobs: Any,
+    advantages: Any, mask: Any, normalizer: float,
+) -> Any:  # fmt: skip
+    """The published loss: PPO's minimum, a trajectory scale against the base that is not detached,
+    a mean over each answer's own tokens, k3 with .001."""
+    lengths = xp.clip(mask.sum(axis=1), 1.0, None)
+    ratio = xp.exp((policy_logprobs - sampling_logprobs) * mask)
+    a = advantages[:, None]
+    least = xp.minimum(ratio * a, xp.clip(ratio, 0.5, 2.0) * a)
+    actor = -(least * mask).sum(axis=1) / lengths
+    trajectory = xp.exp(((policy_logprobs - reference_logprobs) * mask).sum(axis=1) / lengths)
+    scale = xp.minimum(xp.minimum(trajectory / 0.994, 1.002 / trajectory), xp.ones_like(trajectory))
+    d = (reference_logprobs - policy_logprobs) * mask
+    k3 = (xp.exp(d) - d - 1.0).sum(axis=1) / lengths
+    loss = (actor * scale + 0.001 * k3).sum() / len(advantages)
+    statistics = {
+        "kl": (xp.exp(detach(xp, d)) - detach(xp, d) - 1.0).sum(),
+        "tokens_accepted": mask.sum(),
+        "trajectories_accepted": detach(xp, scale).sum(),
+    }
+    return loss, statistics
