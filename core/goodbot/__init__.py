@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from goodbot.hookspecs import hookimpl
     from goodbot.ratings import RewardPolicy, TurnRating
     from goodbot.setup import Check, CheckState, ConnectorSetup, Examined, Identity, Probe
+    from goodbot.tracking.spec import TrackedRun, Tracker, TrackerSpec
 
 __version__ = "0.1.0"
 
@@ -72,6 +73,9 @@ __all__ = [
     "ReplyStream",
     "RetriableError",
     "RewardPolicy",
+    "TrackedRun",
+    "Tracker",
+    "TrackerSpec",
     "TurnRating",
     "UserRef",
     "hookimpl",
@@ -87,6 +91,7 @@ _HOMES = {
     "hookspecs": ("hookimpl",),
     "ratings": ("RewardPolicy", "TurnRating"),
     "setup": ("Check", "CheckState", "ConnectorSetup", "Examined", "Identity", "Probe"),
+    "tracking.spec": ("TrackedRun", "Tracker", "TrackerSpec"),
 }  # fmt: skip
 """Where a public name lives; those that are not here live in `events`."""
 

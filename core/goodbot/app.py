@@ -7,9 +7,10 @@ import contextlib
 import dataclasses
 import logging
 import os
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
+from goodbot import anchors
 from goodbot.adapters import AdapterRegistry
 from goodbot.answers import Answers
 from goodbot.clock import Clock, SystemClock
@@ -19,6 +20,7 @@ from goodbot.commands.runner import CommandRunner
 from goodbot.config import Config, Grants
 from goodbot.dispatcher import Dispatcher
 from goodbot.errors import GoodbotError
+from goodbot.expiry import expire
 from goodbot.hosts import Connectors
 from goodbot.jobs import child_environment
 from goodbot.lock import HomeLock, prepare_home
@@ -30,11 +32,14 @@ from goodbot.people.groups import RaterGroups
 from goodbot.people.limits import RateLimit
 from goodbot.people.notices import Notices
 from goodbot.plugins import PluginHost, choose_backend, reward_policy
+from goodbot.pressure import Gauge, Limits, Readings
 from goodbot.scheduler import Scheduler
 from goodbot.server import Server
 from goodbot.serving.embedded import EmbeddedServer
-from goodbot.store import Store, adoption, backup, claimable, codes, inbox, ledger, runs, turns
+from goodbot.store import Store, adoption, claimable
+from goodbot.tracking.observer import Tracking
 from goodbot.trainer import Trainer
+from goodbot.training_settings import training_settings
 
 logger = logging.getLogger(__name__)
 
@@ -42,11 +47,6 @@ SCOPE = "default"
 TERMINAL = "terminal"
 _RECONCILE_SECONDS = 30.0
 _DRAIN_SECONDS = 10.0
-_UNRESOLVED_SECONDS = 3600.0
-_REDELIVERY_SECONDS = 3 * 86400.0
-"""No platform delivers an event again after so long (Telegram keeps them for a day)."""
-_COPY_SECONDS = 30 * 86400.0
-"""How long the copy is kept that was made before an upgrade: it still has what is deleted since."""
 _OPEN_SECONDS = 86400.0
 """Reactions on answers of the last day are read again."""
 
@@ -62,9 +62,10 @@ class App:
     def __init__(
         self, config: Config, plugins: PluginHost, *, clock: Clock | None = None,
         demo_model: bool = False, grants: Mapping[str, Grants] | None = None,
-        lock: HomeLock | None = None,
+        lock: HomeLock | None = None, machine: Callable[[bool], Readings] | None = None,
     ) -> None:  # fmt: skip
-        """`lock` is one that the caller takes through us and lets go himself."""
+        """`lock` is one that the caller takes through us and lets go himself; `machine` reads what
+        the machine does beside us (`goodbot.pressure.read_machine`)."""
         self.config = config
         self.plugins = plugins
         self.clock = clock or SystemClock()
@@ -72,13 +73,20 @@ class App:
         self.backend = choose_backend(
             plugins.backends(), config.training.backend, config.where("training")
         )
-        self.settings = config.training_settings(self.backend.settings)
+        self.settings, self.learning = training_settings(config, self.backend, self.model.path)
+        about = {"model": self.model.name, "backend": self.backend.name}
+        self._tracking = Tracking(
+            config, plugins.trackers(), {**about, **dataclasses.asdict(self.settings)}
+        )
+        plugins.attach(self._tracking)
         self._policy = reward_policy(plugins, config.training.reward, config.where("training"))
+        self._anchors = anchors.load(config)
         self.connectors = Connectors(
             config, plugins.connectors(), local_owner() if grants is None else grants, self.clock
         )
         self._lock = lock or HomeLock(config.home)
         self._lets_go = lock is None
+        self.gauge = Gauge(limits=Limits.of(config.training), clock=self.clock, read=machine)
         self.restart = asyncio.Event()
         """Set when this one is to stop, and another on the config as it is then to take over."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -105,12 +113,12 @@ class App:
         prepare_home(self.config.home)
         self._lock.acquire()
         self.store = await Store.open(self.config.home / "goodbot.db")
-        await self.store.write(lambda db: runs.recover(db, self.clock.now()))
         if await self.store.write(lambda db: adoption.adopt(db, SCOPE, self.model.name)):
             logger.info("what was learnt under the model's old name belongs to %s", self.model.name)
         await self.connectors.authorization.refresh(self.store)
         self._build()
-        await self.registry.sweep(self.config.home / "staging")
+        waiting = await self.trainer.recover()
+        await self.registry.sweep(self.config.home / "staging", keep=waiting)
         if serve:
             self.connectors.build(self.dispatcher, self.store, self.clock)
             await self.start_server()
@@ -140,7 +148,7 @@ class App:
         self.trainer = self._trainer(self.model, self.registry)
         self.scheduler = Scheduler(
             store=store, registry=self.registry, trainer=self.trainer, plugins=plugins, clock=clock,
-            config=config.training, pool=pool,
+            config=config.training, pool=pool, gauge=self.gauge,
         )  # fmt: skip
         self.model_switch = ModelSwitch(
             config=config, current=self.model, store=store, scheduler=self.scheduler,
@@ -172,10 +180,11 @@ class App:
             config=config, store=store, clock=clock, authorization=self.connectors.authorization,
             dispatcher=self.dispatcher, registry=self.registry, server=self.server,
             scheduler=self.scheduler, trainer=self.trainer, model_switch=self.model_switch,
-            plugins=plugins, courier=self.courier, confirmations=Confirmations(clock),
+            plugins=plugins, courier=self.courier, news=self.news, confirmations=Confirmations(clock),
             notices=self.notices, eraser=self.eraser,
             connectors=self.connectors.running, connector_errors=self.connectors.errors,
-            model=self.model.name, backend=self.backend.name, started_at=clock.now(),
+            model=self.model.name, backend=self.backend.name, learning=self.learning,
+            started_at=clock.now(),
         )  # fmt: skip
         self.commands = CommandRunner(TABLE, services)
         self.dispatcher.wire(
@@ -195,12 +204,13 @@ class App:
         self, model: ResolvedModel, registry: AdapterRegistry,
         limits: Mapping[str, int] | None = None,
     ) -> Trainer:  # fmt: skip
+        settings, _ = training_settings(self.config, self.backend, model.path)  # by its own shape
         return Trainer(
             store=self.store, registry=registry, plugins=self.plugins, clock=self.clock,
             backend=self.backend, policy=self._policy, config=self.config.training,
-            settings={**dataclasses.asdict(self.settings), **(limits or {})},
+            settings={**dataclasses.asdict(settings), **(limits or {})},
             model=model.path, seed=self.config.serving.seed, pool=self._pool(model),
-            staging=self.config.home / "staging",
+            staging=self.config.home / "staging", anchors=self._anchors,
         )  # fmt: skip
 
     def _rehearse(
@@ -232,7 +242,7 @@ class App:
             await self._guard(self._reconcile(), "reconciling")
             await self._guard(self.notices.post(), "notices")
             await self._guard(self._expire(), "expiry")
-            await self._guard(self._erase(), "erasing")
+            await self._guard(self.eraser.sweep(), "erasing")
 
     async def _reconcile(self) -> None:
         if wrong := await self.registry.reconcile():
@@ -240,21 +250,9 @@ class App:
         await self.connectors.reconcile(self.store, self.clock.now() - _OPEN_SECONDS)
 
     async def _expire(self) -> None:
-        now = self.clock.now()
-        limit = now - self.config.privacy.unrated_days * 86400
-        expired = await self.store.write(lambda db: turns.expire(db, limit))
-        await self.store.write(lambda db: ledger.forget_unresolved(db, now - _UNRESOLVED_SECONDS))
-        keep = max(_REDELIVERY_SECONDS, self.config.privacy.unrated_days * 86400)
-        await self.store.write(lambda db: inbox.expire(db, now - keep))
-        await self.store.write(lambda db: codes.expire(db, now))
-        await asyncio.to_thread(backup.expire, self.store.path, now - _COPY_SECONDS)
-        if expired:
-            logger.info("%d unrated answers expired", expired)
+        await expire(self.store, self.clock.now(), unrated_days=self.config.privacy.unrated_days)
 
-    async def _erase(self) -> None:
-        await self.eraser.sweep()
-
-    async def _guard(self, work: Coroutine[Any, Any, None], what: str) -> None:
+    async def _guard(self, work: Coroutine[Any, Any, object], what: str) -> None:
         try:
             await work
         except GoodbotError as error:
@@ -276,8 +274,9 @@ class App:
             if hasattr(self, "store"):
                 last_to_first.push_async_callback(self.store.close)
             last_to_first.push_async_callback(self.server.stop)
+            last_to_first.push_async_callback(self._tracking.stop)
             if hasattr(self, "scheduler"):
-                last_to_first.push_async_callback(self.scheduler.stop)
+                last_to_first.push_async_callback(self.scheduler.suspend)
             if hasattr(self, "commands"):
                 last_to_first.push_async_callback(self.commands.stop)
             last_to_first.push_async_callback(self._stop_tasks)

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from goodbot.models.architecture import Architecture
+
     Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """What a backend's presets fill in: `values` by the name of their setting, and `why` in one line."""
+
+    values: Mapping[str, Any]
+    why: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +50,8 @@ class BackendSpec:
     """With `backend = "auto"` the installed backend of the highest priority is taken."""
     worker: str = "goodbot_training.worker"
     """The module that `python -m` runs as the child."""
+    presets: Callable[[Mapping[str, Any], Architecture | None], Resolved] | None = None
+    """What `[training.settings]` leaves out, by the model's shape (None: it cannot be read). Pure."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +111,8 @@ class StepStats:
     """Mean of the trajectory term: of the mask, or of the scale."""
     grad_norm: float
     """Before clipping."""
+    tokens: int = 0
+    """Response tokens of the batch."""
     skipped: bool = False
 
     @classmethod
@@ -123,6 +137,7 @@ class StepStats:
             token_acceptance=sums["tokens_accepted"] / tokens,
             trajectory_acceptance=sums["trajectories_accepted"] / len(batch.sequences),
             grad_norm=grad_norm,
+            tokens=int(tokens),
         )
 
 
@@ -171,12 +186,20 @@ class TrainingBackend(Protocol):
         ...
 
     def load(
-        self, model: Path, *, lora: LoraSettings, adapter: Path | None = None, seed: int = 0
+        self,
+        model: Path,
+        *,
+        lora: LoraSettings,
+        adapter: Path | None = None,
+        seed: int = 0,
+        bits: int | None = None,
     ) -> None:
         """Load a local model directory; start from `adapter` (PEFT layout) or a fresh one.
 
         Never touches the network and never runs code from the directory. A parent `adapter` keeps
-        its own rank and alpha. Raises TrainingError (no such model) or AdapterError.
+        its own rank and alpha. `bits` 4: the frozen projections are quantized, which changes the
+        reference policy a little, and no adapter's format. Raises TrainingError (no such model) or
+        AdapterError.
         """
         ...
 
@@ -195,11 +218,37 @@ class TrainingBackend(Protocol):
         ...
 
     def train(
-        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction
+        self,
+        batches: Iterator[TrainingBatch],
+        settings: OptimizerSettings,
+        loss: LossFunction,
+        *,
+        checkpoint: Path | None = None,
     ) -> Iterator[StepStats]:
         """One optimizer step a batch, lazily; a batch whose advantages are all 0 is skipped.
 
+        With `checkpoint`, a directory that `save_checkpoint` has written under the same settings,
+        it goes on from there: `batches` are then those that are left, and every step is what it
+        would have been (bit for bit on a CPU). Raises TrainingError(kind="data") for a damaged one.
+
         Raises TrainingError(kind="nan") *before* a step whose loss or gradient is not finite.
+        """
+        ...
+
+    def save_checkpoint(self, directory: Path) -> None:
+        """Write what `train` needs to go on into a directory that is there and empty, synced.
+
+        LoRA weights, the moments and step counts of AdamW, the framework's random state. Valid
+        while `train` waits between two steps; TrainingError otherwise.
+        """
+        ...
+
+    def examine(
+        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
+    ) -> StepStats:
+        """What a step on this batch would report, finite or not, without taking it.
+
+        Nothing changes, and a `train` that waits between two steps is not disturbed.
         """
         ...
 
@@ -218,14 +267,25 @@ class TrainingBackend(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptimizerSettings:
-    """AdamW, no weight decay by default, constant rate after a linear warm-up."""
+    """AdamW, no weight decay by default, a linear warm-up and a linear decay."""
 
     learning_rate: float = 3e-3
     warmup_steps: int = 0
+    decay_steps: int = 0
+    """The rate falls in a line to nothing over so many steps; 0: it stays."""
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
     tokens_per_forward: int = 8192
     """Padded tokens of one forward pass; a larger batch is cut up and its gradients added."""
+    recompute: bool = False
+    """Keep one activation a layer and compute the others again for the gradient: less memory for
+    a third more time."""
+
+    def rate_at(self, step: int) -> float:
+        """The learning rate of the `step`-th step taken, counted from 1."""
+        warm = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
+        left = max(0.0, 1.0 - (step - 1) / self.decay_steps) if self.decay_steps else 1.0
+        return self.learning_rate * warm * left
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,3 +34,16 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+async def woken(event: asyncio.Event, clock: Clock, seconds: float) -> None:
+    """Return when `event` is set, or after `seconds`."""
+    waits = [
+        asyncio.create_task(event.wait(), name="woken"),
+        asyncio.create_task(clock.sleep(seconds), name="timer"),
+    ]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

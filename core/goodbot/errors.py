@@ -98,7 +98,11 @@ class ServerError(GoodbotError):
 
 
 class TrainingError(GoodbotError):
-    """A training run failed. `kind` is one of nan, oom, killed, silent, data, error."""
+    """A training run failed.
+
+    `kind` is one of nan, oom (it ran out), memory (refused before the start), killed (SIGKILL), died,
+    silent, data, error.
+    """
 
     def __init__(self, message: str, *, kind: str = "error") -> None:
         self.kind = kind

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from goodbot.models import ModelSpec
     from goodbot.ratings import RewardPolicy
     from goodbot.setup import Probe
+    from goodbot.tracking.spec import TrackerSpec
     from goodbot.turns import Turn
 
 hookspec = pluggy.HookspecMarker("goodbot")
@@ -45,6 +46,11 @@ def register_reward_policy() -> RewardPolicy:  # pyright: ignore[reportReturnTyp
 @hookspec
 def register_model() -> ModelSpec:  # pyright: ignore[reportReturnType]
     """Offer a model directory that is shipped with the plugin, under a short name."""
+
+
+@hookspec
+def register_tracker() -> TrackerSpec:  # pyright: ignore[reportReturnType]
+    """Offer an experiment tracker, which gets the numbers of each training run."""
 
 
 @hookspec

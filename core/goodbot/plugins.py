@@ -21,6 +21,7 @@ from goodbot.errors import ConfigError, MissingExtraError
 from goodbot.events import RatingEvent, Receipt
 from goodbot.models import ModelSpec
 from goodbot.ratings import RewardPolicy
+from goodbot.tracking.spec import TrackerSpec
 from goodbot.turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ logger = logging.getLogger(__name__)
 GROUP = "goodbot"
 """The entry-point group that plugins are found in."""
 
-_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, RewardPolicy, ModelSpec)
+_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, RewardPolicy, ModelSpec, TrackerSpec)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +137,10 @@ class PluginHost:
     def models(self) -> dict[str, ModelSpec]:
         """Models that plugins ship, by name."""
         return self._collect("register_model", ModelSpec)
+
+    def trackers(self) -> dict[str, TrackerSpec]:
+        """Experiment trackers by name."""
+        return self._collect("register_tracker", TrackerSpec)
 
     def probes(self) -> list[tuple[str, Callable[[], object]]]:
         """Who offers probes of `goodbot doctor`: each plugin's name, and its hook, not yet called."""

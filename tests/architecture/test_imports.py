@@ -21,7 +21,8 @@ FRAMEWORKS = {
     "tensorflow", "ray", "vllm", "sglang",
 }  # fmt: skip
 CHAT = {"discord", "slack_bolt", "slack_sdk", "telegram", "botbuilder", "nio"}
-HEAVY = {*FRAMEWORKS, *CHAT, "aiohttp", "httpx", "numpy", "pytest"}
+TRACKERS = {"tensorboard", "wandb", "trackio"}
+HEAVY = {*FRAMEWORKS, *CHAT, *TRACKERS, "aiohttp", "httpx", "numpy", "pytest"}
 CORE_MAY = {"aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit"}
 
 
@@ -41,7 +42,7 @@ def test_imports_point_one_way(package: str) -> None:
 
 
 def test_the_core_knows_no_platform_and_no_framework() -> None:
-    assert offences("goodbot", FRAMEWORKS | CHAT) == []
+    assert offences("goodbot", FRAMEWORKS | CHAT | TRACKERS) == []
 
 
 def test_the_host_does_not_import_its_test_suites() -> None:
@@ -80,6 +81,7 @@ def test_each_framework_has_one_home() -> None:
         "torch": ("goodbot_training.backends.torch", "goodbot_training.tiny"),
         "mlx": ("goodbot_training.backends.mlx",),
         "mlx_lm": ("goodbot_training.backends.mlx",),
+        **{name: (f"goodbot_training.tracking.{name}",) for name in TRACKERS},
     }
     found = [
         f"{module.path}:{line} imports {name}"

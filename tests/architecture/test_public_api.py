@@ -18,6 +18,7 @@ import goodbot
 import pytest
 from goodbot import connector, events, hookspecs, ratings, testing
 from goodbot.connector import API_VERSION
+from goodbot.tracking import spec
 
 SNAPSHOTS = Path(__file__).parent / "api"
 
@@ -28,6 +29,7 @@ PARTS = (
     events.RatingKind, events.Event, events.MessageEvent, events.RatingEvent, events.CommandEvent,
     events.Outcome, events.Receipt, events.Button, events.Reply,
     ratings.TurnRating, ratings.RewardPolicy,
+    spec.TrackerSpec, spec.TrackedRun, spec.Tracker,
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ LONGEST = 400
 LONG = 300
 LONG_FOR_A_REASON: dict[str, str] = {
     # path: why it is one module
+    "core/goodbot/backend.py": "the contract with a backend, to be read as a whole",
     "core/goodbot/testing/backend.py": "one suite, which is subclassed as a whole",
 }
 
@@ -36,6 +37,7 @@ EXPRESSIONS = {
     # path: on whose words it runs, and why it cannot go quadratic
     "core/goodbot/text.py": "the model's answers; bounded repeats, one line at a time",
     "core/goodbot/models/directory.py": "the owner's config",
+    "core/goodbot/poisoning/duplicates.py": "questions and answers; one class a match, bounded text",
     "core/goodbot/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
     "core/goodbot/adapters/manifest.py": "our own file names",
     "core/goodbot/cli/output.py": "texts for one's own terminal",

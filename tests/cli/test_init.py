@@ -114,7 +114,9 @@ def test_a_bot_on_telegram_from_nothing_to_a_code(home: Path, telegram: int) -> 
     assert len(code[1]) == 9
     set_up = tomllib.loads(file.read_text())
     assert set_up["model"]["path"] == "demo"
-    assert set_up["training"] == {"backend": "auto", "schedule": "auto"}
+    assert set_up["training"] == {
+        "backend": "auto", "schedule": "auto", "settings": {"preset": "balanced"}
+    }  # fmt: skip
     assert set_up["connectors"]["telegram"]["owners"] == []
     kept = home / ".goodbot" / "secrets.env"
     assert f"{TOKEN}={SECRET}\n" in kept.read_text()
@@ -199,7 +201,7 @@ def test_back_works_at_every_step_and_answers_are_remembered(home: Path, telegra
         assert ada.ends() == 0
     set_up = tomllib.loads(file.read_text())
     assert set_up["training"]["backend"] == "torch"
-    assert set_up["training"]["settings"]["steps"] == 64
+    assert set_up["training"]["settings"] == {"preset": "aggressive"}
     assert set_up["training"]["schedule"] == "manual"
 
 

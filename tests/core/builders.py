@@ -19,6 +19,8 @@ from goodbot.clock import Clock
 from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
 from goodbot.loopback import Answer
 from goodbot.plugins import PluginHost
+from goodbot.pressure import Readings
+from goodbot.ratings import Opinion
 from goodbot.store import Store, adapters, ledger, runs
 from goodbot.testing import Pilot
 from goodbot_training import rewards
@@ -68,6 +70,13 @@ class Fake:
         partial.write_text(json.dumps(self._modes))
         partial.rename(self.path / "fake.json")
 
+    def steps(self) -> list[tuple[int, int, int]]:
+        """What the mode `steps` has done so far: run, step, attempt at a memory plan."""
+        if not (done := self.path / "steps").exists():
+            return []
+        lines = [line for line in done.read_text().splitlines() if not line.startswith("dies")]
+        return [(int(run), int(step), int(n)) for run, step, n in map(str.split, lines)]
+
     def go(self) -> None:
         """Let a `slow` training finish."""
         (self.path / "go").touch()
@@ -99,7 +108,7 @@ class Bot(Pilot):
             made.append(answer)
         return made
 
-    async def labels(self, answer: Answer) -> dict[str, float]:
+    async def labels(self, answer: Answer) -> dict[str, Opinion]:
         return await self.store.read(lambda db: ledger.labels(db, answer.turn))
 
     async def last_run(self) -> runs.Run:
@@ -145,12 +154,13 @@ class Bot(Pilot):
         return next(run for run in found if run.id == id_)
 
     async def settle(self) -> None:
-        """Wait until nothing trains and no tainted version waits for its replacement."""
+        """Wait until nothing trains or is about to, and no tainted version waits to be replaced."""
 
         async def at_rest() -> bool:
             name = adapters.retrain_switch(self.app.model.name)
             waiting = await rows(self.store, "SELECT 1 FROM switches WHERE name = ?", (name,))
-            return not waiting and not self.app.scheduler.training
+            begun = await rows(self.store, INTERRUPTED)
+            return not waiting and not begun and not self.app.scheduler.training
 
         await until(at_rest)
 
@@ -180,13 +190,14 @@ def config(home: Path, fake: Fake, history: int = 0, **training: Any) -> Config:
 @contextlib.asynccontextmanager
 async def open_bot(
     home: Path, *, clock: Clock | None = None, extra: tuple[object, ...] = (),
-    grants: Grants = GRANTS, serve: bool = True, **training: Any,
+    grants: Grants = GRANTS, serve: bool = True,
+    machine: Callable[[bool], Readings] | None = None, **training: Any,
 ) -> AsyncGenerator[Bot]:  # fmt: skip
-    """A whole goodbot in `home/bot` on the fake model in `home/fake`."""
+    """A whole goodbot in `home/bot` on the fake model in `home/fake`; `machine` as in `App`."""
     fake = Fake(home / "fake")
     async with App.open(
         config(home / "bot", fake, **training), plugins(*extra),
-        clock=clock, grants={"loopback": grants}, serve=serve,
+        clock=clock, grants={"loopback": grants}, serve=serve, machine=machine,
     ) as app:  # fmt: skip
         yield Bot(app, fake)
 
@@ -197,6 +208,13 @@ async def until(done: Callable[[], Any], seconds: float = 10.0) -> None:
     while not (await found if inspect.isawaitable(found := done()) else found):
         assert time.monotonic() < end, "it never happened"
         await asyncio.sleep(0.005)
+
+
+INTERRUPTED = (
+    "SELECT id FROM runs WHERE state = 'running'"
+    " AND NOT EXISTS (SELECT 1 FROM switches WHERE name IN ('paused', 'off') AND value <> '')"
+)
+"""Runs without a verdict that nobody has paused."""
 
 
 # -- the invariants of reliability.md
@@ -237,9 +255,9 @@ async def check(bot: Bot) -> None:
 
 async def _claimed(
     store: Store, version: int, versions: Mapping[int, adapters.AdapterRow]
-) -> list[tuple[str, dict[str, float]]]:
+) -> list[tuple[str, dict[str, Opinion]]]:
     """`(turn, labels then)` of all that a version and its ancestors were trained on."""
-    found: list[tuple[str, dict[str, float]]] = []
+    found: list[tuple[str, dict[str, Opinion]]] = []
     while version:
         items = await rows(
             store,
@@ -255,11 +273,12 @@ async def check_store(store: Store) -> None:
     """I8, I9 and rule 3: what is derived is what the ledger says."""
     assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
     assert await rows(store, "PRAGMA foreign_key_check") == []
-    assert await rows(store, "SELECT id FROM runs WHERE state = 'running'") == []
+    assert await rows(store, INTERRUPTED) == []
     used = await rows(
         store,
         "SELECT i.turn FROM run_items i JOIN runs r ON r.id = i.run WHERE i.split = 'train'"
-        " AND r.state IN ('activated', 'refused') GROUP BY i.turn, r.model HAVING count(*) > 1",
+        " AND NOT i.replayed AND r.state IN ('activated', 'refused')"
+        " GROUP BY i.turn, r.model HAVING count(*) > 1",
     )
     assert used == []
     before = await rows(store, "SELECT * FROM labels ORDER BY turn, rater")

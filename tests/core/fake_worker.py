@@ -44,7 +44,8 @@ def safetensors(value: float = 0.5) -> bytes:
 def train() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     job = json.loads(sys.stdin.readline())
-    mode = behaviour(job["model"]).get("train", "ok")
+    modes = behaviour(job["model"])
+    mode = modes.get("train", "ok")
     emit(event="progress", phase="load", step=0, steps=2, eta=0.0)
     if mode == "slow":
         go = Path(job["model"]) / "go"
@@ -67,14 +68,20 @@ def train() -> int:
         sys.stdout.write("Loading weights: 100%\n")
         sys.stdout.flush()
         time.sleep(3600)
-    elif mode in ("nan", "oom"):
+    elif mode == "steps":
+        steps(job, modes)
+    elif mode == "guilty":
+        turns = [{"id": job["items"][0]["id"], "reason": "its gradient explodes"}]
+        emit(event="quarantine", turns=turns)
+    elif mode in ("nan", "oom", "memory"):
         emit(event="failed", kind=mode, reason=f"The loss was {mode}.")
         return 0
     refused = mode == "refuse"
     if mode != "no gate":
         emit(
             event="gate", passed=not refused,
-            reason="no better" if refused else "better", metrics={"score": 1.0},
+            reason="no better" if refused else "better",
+            metrics=behaviour(job["model"]).get("gate", {"score": 1.0}),
         )  # fmt: skip
     if not refused:
         save(Path(job["output"]), job, mode)
@@ -82,11 +89,72 @@ def train() -> int:
     return 0
 
 
+def plan() -> int:
+    """A tenth of a second a rated answer, and a trace on the disk as a real miniature leaves it."""
+    job = json.loads(sys.stdin.readline())
+    if reason := behaviour(job["model"]).get("no plan"):
+        emit(event="failed", kind="memory", reason=reason)
+        return 0
+    Path(job["output"], "adapter_model.safetensors").write_bytes(safetensors())
+    rows = [item["split"] for item in job["items"]]
+
+    def cost(seconds: float) -> dict[str, float]:
+        return {"cpu": seconds, "wall": 2 * seconds}
+
+    emit(
+        event="done",
+        estimate={
+            "how": "measured", "train": rows.count("train"), "held_out": rows.count("held_out"),
+            "too_long": 1, "tokens": 10 * len(rows), "longest": 12, "learning_rate": 0.003,
+            "steps": 4, "passes": 2.0, "peak": 700_000_000,
+            "memory": {
+                "tokens_per_forward": 96, "recompute": False, "needed": 10**9, "free": 16 * 10**9,
+            },
+            "parts": {"load": cost(4.0), "gate": cost(0.1 * len(rows))},
+            "total": cost(4.0 + 0.1 * len(rows)), "least": cost(4.0), "most": cost(9.0),
+        },
+    )  # fmt: skip
+    return 0
+
+
+def steps(job: dict[str, Any], modes: dict[str, Any]) -> None:
+    """Six steps, a checkpoint after each. `hold` waits before one, `deaths` are those it dies before.
+
+    The file `steps` in the model's directory lists what was done: run, step, attempt.
+    """
+    kept, done = Path(job["checkpoints"]) / "kept", Path(job["model"]) / "steps"
+    first = int(kept.read_text()) if kept.exists() else 0
+    for step in range(first, 6):
+        died = done.read_text().count(f"dies {step}\n") if done.exists() else 0
+        if modes.get("deaths", []).count(step) > died:
+            with done.open("a") as file:
+                file.write(f"dies {step}\n")
+            os.kill(os.getpid(), signal.SIGKILL)
+        emit(event="progress", phase="train", step=step, steps=6)
+        daemon = os.getppid()
+        while modes.get("hold") == step:
+            time.sleep(0.005)
+            if os.getppid() != daemon:
+                sys.exit(0)
+            modes = behaviour(job["model"])
+        partial = kept.with_name("partial")
+        partial.write_text(str(step + 1))
+        with done.open("a") as file:
+            file.write(f"{job['run']} {step} {job['attempt']}\n")
+            file.flush()
+            partial.rename(
+                kept
+            )  # in the same breath: a kill in between would look like a step twice
+        emit(event="checkpoint", step=step + 1, steps=6)
+
+
 def save(output: Path, job: dict[str, Any], mode: str) -> None:
     config = {
         "peft_type": "LORA",
         "parent": job["parent"],
         "trained": {i["id"]: i["reward"] for i in job["items"] if i["split"] == "train"},
+        "judged": job["judged"],
+        "asked": [messages[-1]["content"] for messages in job["anchors"]],
     }
     weights = safetensors(job["run"] / 100)
     if mode == "bad adapter":
@@ -177,4 +245,4 @@ def generate(
 
 
 if __name__ == "__main__":
-    sys.exit({"train": train, "serve": serve}[sys.argv[1]]())
+    sys.exit({"train": train, "plan": plan, "serve": serve}[sys.argv[1]]())

@@ -458,11 +458,10 @@ async def test_what_an_owner_stopped_and_what_is_long_over_is_no_news(tmp_path: 
         await bot.rated(8)
         await bot.start_training()
         await until(lambda: len(told(bot)) == 4)
-        await bot.command("pause")
+        await bot.command("cancel")
         assert (await bot.last_run()).state == "superseded"
         await bot.app.news.look()
         assert len(told(bot)) == 4
-        await bot.command("resume")
         bot.app.courier._connectors = {}
         bot.fake.set(train="ok")
         await bot.train()

@@ -179,10 +179,10 @@ async def test_a_refused_run_is_not_repeated_on_the_same_ratings(tmp_path: Path)
 
 async def test_after_three_failures_it_waits_for_new_ratings(tmp_path: Path) -> None:
     async with open_bot(tmp_path, schedule="auto", min_ratings=10) as bot:
-        bot.fake.set(train="oom")
+        bot.fake.set(train="nan")
         await bot.rated(10)
         assert await rest(bot) == 3
-        assert "the last run failed (The loss was oom.)" in (await bot.status())["next"]
+        assert "the last run failed (The loss was nan.)" in (await bot.status())["next"]
         await bot.rated(1)
         assert await rest(bot) == 3
         bot.fake.set(train="ok")
@@ -193,7 +193,7 @@ async def test_after_three_failures_it_waits_for_new_ratings(tmp_path: Path) -> 
 
 async def test_a_person_may_always_try_again(tmp_path: Path) -> None:
     async with open_bot(tmp_path, schedule="auto", min_ratings=10) as bot:
-        bot.fake.set(train="oom")
+        bot.fake.set(train="nan")
         await bot.rated(10)
         assert await rest(bot) == 3
         bot.fake.set(train="ok")

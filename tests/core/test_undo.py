@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.going_live import GoingLive
 from goodbot.store.ledger import took_back
-from goodbot.trainer import Trainer
 
 from tests.core.builders import Bot, check, open_bot, until
 
@@ -81,13 +81,13 @@ class BetweenRecordAndPointer:
     """Does something at the one moment when the adapter is recorded and not yet live."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, then: Any) -> None:
-        real = Trainer._activate
+        real = GoingLive._activate
 
-        async def activate(trainer: Trainer, *args: Any) -> Any:
+        async def activate(trainer: GoingLive, *args: Any) -> Any:
             await then()
             return await real(trainer, *args)
 
-        monkeypatch.setattr(Trainer, "_activate", activate)
+        monkeypatch.setattr(GoingLive, "_activate", activate)
 
 
 async def test_an_undo_between_the_record_and_the_pointer(
@@ -281,8 +281,9 @@ async def test_an_adapter_that_a_crash_kept_from_going_live_is_never_used(tmp_pa
         await bot.store.write(crash)
     async with open_bot(tmp_path) as bot:
         [row] = await bot.app.registry.rows()
-        assert "stopped before it went live" in row.tainted
-        assert (await bot.last_run()).state == "failed"
+        assert row.tainted
+        run = await bot.last_run()
+        assert (run.state, run.reason[-27:]) == ("superseded", "while its adapter went live")
         assert (await bot.status())["ratings"] == 8
         await check(bot)
 

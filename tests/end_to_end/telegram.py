@@ -27,6 +27,7 @@ history = 0
 [training]
 min_ratings = {ratings}
 idle_seconds = 0.0
+max_load = 1.0
 
 [connectors.telegram]
 owners = [{owner}]

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from goodbot.config import Grants
 from goodbot.events import ChannelKind, ChannelRef, MessageEvent, Outcome
+from goodbot.going_live import GoingLive
 from goodbot.loopback import Answer
 from goodbot.people import pairing
 from goodbot.store import access, forgetting
 from goodbot.testing import VirtualClock
-from goodbot.trainer import Trainer
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
 
@@ -75,7 +75,7 @@ async def test_a_crash_before_the_disk_is_wiped_wipes_it_after_the_restart(
             assert "Wiping the disk waits" in await forget(bot)
     async with open_bot(tmp_path, grants=GRANTS) as bot:
         assert await rows(bot.store, "SELECT name FROM switches") == [(forgetting.ERASE,)]
-        await bot.app._erase()
+        await bot.app.eraser.sweep()
         assert await rows(bot.store, "SELECT name FROM switches") == []
         assert on_disk(tmp_path, "Moustache-7731") == []
 
@@ -450,9 +450,9 @@ async def test_an_adapter_that_is_recorded_and_not_live_when_its_judge_is_forgot
     async with open_bot(tmp_path, grants=GRANTS) as bot:
         await bot.command("share", "on")
         answers = await bot.rated(8)
-        real = Trainer._activate
+        real = GoingLive._activate
 
-        async def activate(trainer: Trainer, *args: Any) -> Any:
+        async def activate(trainer: GoingLive, *args: Any) -> Any:
             held = await rows(bot.store, "SELECT turn FROM run_items WHERE split = 'held_out'")
 
             async def theirs(db: Any) -> None:
@@ -467,7 +467,7 @@ async def test_an_adapter_that_is_recorded_and_not_live_when_its_judge_is_forgot
             return await real(trainer, *args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Trainer, "_activate", activate)
+            patch.setattr(GoingLive, "_activate", activate)
             assert (await bot.train()).state != "activated"
         assert answers
         assert "not to be used" in await bot.command("rollback", "1")

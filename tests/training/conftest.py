@@ -29,12 +29,12 @@ def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require("safetensors")
     require("tokenizers")
     directory = tmp_path_factory.mktemp("model")
-    _write_tokenizer(directory)
+    write_tokenizer(directory)
     _write_weights(directory)
     return directory
 
 
-def _write_tokenizer(directory: Path) -> None:
+def write_tokenizer(directory: Path) -> None:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())

@@ -11,7 +11,7 @@ FRAMEWORKS = ("torch", "mlx", "mlx_lm", "transformers", "peft", "safetensors", "
 LIGHT = ("backends.torch", "backends.mlx", "rewards")
 FREE = (
     *("types", "settings", "rollouts", "advantages", "batches", "mispo", "objectives"),
-    *("evaluation", "round", "serve", "worker"),
+    *("gate", "round", "serve", "worker"),
 )
 
 

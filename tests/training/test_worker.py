@@ -85,6 +85,8 @@ def test_a_round_from_job_to_candidate(backend: str, random_model: Path, tmp_pat
     steps = [event for event in events if event.get("phase") == "train"]
     assert [(event["step"], event["steps"]) for event in steps] == [(n, 4) for n in (1, 2, 3, 4)]
     assert all(event["eta"] >= 0 and event["kl"] >= 0 for event in steps)
+    assert all(event["seconds"] > 0 and event["grad_norm"] > 0 for event in steps)
+    assert all(event["tokens"] > 0 and event["learning_rate"] > 0 for event in steps)
     gate, done = events[-2:]
     assert gate["reason"].endswith(".")
     assert gate["metrics"]["held_out"] == 2
@@ -224,6 +226,66 @@ def test_a_terminated_run_leaves_nothing(random_model: Path, tmp_path: Path) -> 
         assert child.wait(10) == 143
     assert not any(json.loads(line)["event"] in ("done", "failed") for line in rest.splitlines())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux' scheduling policies")
+def test_a_run_in_the_background_takes_only_what_nobody_else_wants() -> None:
+    code = (
+        "import os; from goodbot_training.worker import give_way, stand_back; give_way();"
+        " stand_back(); print(os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True 10\n"
+
+
+def test_on_a_mac_it_is_the_background_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+    monkeypatch.setattr(os, "setpriority", lambda *arguments: asked.append(arguments))
+    worker.stand_back("darwin")
+    worker.stand_back("plan9")
+    assert asked == [(4, 0, 0x1000)]  # PRIO_DARWIN_PROCESS, this one, PRIO_DARWIN_BG
+
+
+@pytest.mark.parametrize(("background", "expected"), [(True, [True]), (False, []), ("yes", [])])
+def test_only_a_job_that_says_so_stands_back(
+    background: object, expected: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stood: list[bool] = []
+    monkeypatch.setattr(worker, "give_way", lambda: None)
+    monkeypatch.setattr(worker, "stand_back", lambda: stood.append(True))
+    job = {**make_job(tmp_path, tmp_path / "out"), "background": background}
+    events: list[dict[str, Any]] = []
+
+    class Lines:
+        emit = staticmethod(events.append)
+
+    worker.train(Lines(), io.BytesIO(json.dumps(job).encode() + b"\n"), "no.such:Thing")  # type: ignore[arg-type]
+    assert stood == expected
+    assert events[-1]["event"] == "failed"
+
+
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-m", "goodbot_training.worker", "train", "a:B"], stdin=0)
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_trainer_does_not_outlive_its_daemon() -> None:
+    """Its stdin stays open, and nothing is written to it: it notices by itself."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout
+        child = int(parent.stdout.readline())
+        time.sleep(1.5)  # until it watches
+        parent.kill()
+        parent.wait()
+        end = time.monotonic() + 20
+        while (gone := Path(f"/proc/{child}")).exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not gone.exists()
 
 
 class Client:

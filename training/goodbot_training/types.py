@@ -17,6 +17,7 @@ from goodbot_training.settings import TrainingSettings, as_number, as_whole, dat
 
 __all__ = [
     "Baseline",
+    "HeldOutSums",
     "Item",
     "Job",
     "TrainingSettings",
@@ -36,6 +37,26 @@ class Baseline:
 
     mean: float = 0.0
     weight: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeldOutSums:
+    """What the held-out ratings of one round say of its candidate; see `goodbot_training.gate.margin`."""
+
+    n: int
+    xx: float
+    xy: float
+    yy: float
+
+    @classmethod
+    def parse(cls, raw: object) -> HeldOutSums:
+        """One entry of the job's `judged`. Raises TrainingError(kind="data")."""
+        entry = as_mapping(raw, "An entry of judged")
+        n = as_whole(entry.get("n"), "judged: n")
+        xx, xy, yy = (as_number(entry.get(name), f"judged: {name}") for name in ("xx", "xy", "yy"))
+        if n < 0 or xx < 0 or yy < 0:
+            raise data_error("judged: n, xx and yy must not be negative.")
+        return cls(n=n, xx=xx, xy=xy, yy=yy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,6 +142,12 @@ class Job:
     behaviour: Mapping[int, Path]
     items: tuple[Item, ...]
     anchors: tuple[tuple[Message, ...], ...]
+    judged: tuple[HeldOutSums, ...] = ()
+    """Of earlier rounds on this base, passed or not: the gate's claims rest on all of them."""
+    checkpoints: Path | None = None
+    """A directory to go on from, and to write into; None: nothing is kept."""
+    attempt: int = 0
+    """How often the memory did not suffice: each time the plan is a smaller one."""
 
     @classmethod
     def parse(cls, raw: object) -> Job:
@@ -132,7 +159,7 @@ class Job:
         behaviour = as_mapping(job.get("behaviour") or {}, "behaviour")
         if not all(str(version).isdecimal() for version in behaviour):
             raise data_error("behaviour must map version numbers to paths.")
-        parent = job.get("parent")
+        parent, checkpoints = job.get("parent"), job.get("checkpoints")
         return cls(
             run=as_whole(job.get("run", 0), "run"),
             model=_path(job.get("model"), "model"),
@@ -152,6 +179,9 @@ class Job:
                 parse_messages(anchor, "An anchor")
                 for anchor in _list(job.get("anchors"), "anchors")
             ),
+            judged=tuple(HeldOutSums.parse(entry) for entry in _list(job.get("judged"), "judged")),
+            checkpoints=None if checkpoints is None else _path(checkpoints, "checkpoints"),
+            attempt=as_whole(job.get("attempt", 0), "attempt"),
         )
 
 

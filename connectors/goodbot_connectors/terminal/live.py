@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot.cli.output import PHASES
+from goodbot import training_progress as told
 from goodbot.errors import GoodbotError
 
 from goodbot_connectors.terminal.conversation import Conversation
@@ -244,10 +244,10 @@ def status_line(status: Mapping[str, Any]) -> str:
     if status["off"] or status["paused"]:
         parts.append("off" if status["off"] else "paused")
     if (progress := status["training"]) is not None:
-        step, steps = int(progress.get("step") or 0), int(progress.get("steps") or 0)
+        step, steps = told.steps(progress)
         filled = _BAR * step // steps if steps else 0
         count = f" {step}/{steps}" if steps else ""
-        phase = PHASES.get(str(progress.get("phase")), "learning")
+        phase = told.PHASES.get(str(progress.get("phase")), "learning")
         parts.append(f"{phase} {'▇' * filled}{'·' * (_BAR - filled)}{count}")
     if status["server"] == "down":
         parts.append("the model is starting again")

@@ -214,12 +214,12 @@ class AdapterRegistry:
         except AdapterError:
             return BASE
 
-    async def sweep(self, staging: Path) -> None:
-        """At start: remove what a killed trainer or a killed publish left behind."""
+    async def sweep(self, staging: Path, *, keep: str = "") -> None:
+        """At start: remove what a killed trainer or a killed publish left behind, but what to `keep`."""
         known = {row.directory for row in await self.rows()}
         leftovers = [entry for entry in self.root.iterdir() if entry.name not in known]
         if staging.exists():
-            leftovers.extend(staging.iterdir())
+            leftovers.extend(entry for entry in staging.iterdir() if entry.name != keep)
         for entry in leftovers:
             try:
                 await asyncio.to_thread(_remove, entry)

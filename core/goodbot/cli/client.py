@@ -41,8 +41,11 @@ def main(arguments: argparse.Namespace) -> int:
             print("Nothing was deleted.")
             return 1
         args.append("yes")
-    waits = command == "train" and not arguments.no_wait
-    if waits:
+    dry = command == "train" and arguments.dry_run
+    waits = command == "train" and not (arguments.no_wait or dry)
+    if dry:
+        args.append("--dry-run")
+    if waits or dry:
         args.append("wait")
     with output.progress_line(quiet=arguments.json) as progress:
         try:
@@ -56,6 +59,8 @@ def main(arguments: argparse.Namespace) -> int:
 
             answer = execute(arguments, args, progress)
     output.print_answer(answer, as_json=arguments.json)
+    if dry and not answer["data"]["trains"]:
+        return 2
     failed = waits and answer["data"].get("state", "activated") != "activated"
     return 1 if failed else 0
 

@@ -12,6 +12,7 @@ from goodbot.app import App, open_plugins
 from goodbot.cli.client import Progress
 from goodbot.commands import TABLE, find
 from goodbot.control import execute as execute_locally
+from goodbot.pressure import read_machine
 
 _NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets it up"
 
@@ -34,14 +35,17 @@ async def _execute(
     settings = config.load(arguments.home, arguments.config)
     command = find(TABLE, arguments.command)
     assert command is not None  # noqa: S101  the parser knows only these
-    return await run(settings, arguments.command, args, progress, server=command.needs_server)
+    server = command.needs_server and "--dry-run" not in args
+    return await run(settings, arguments.command, args, progress, server=server)
 
 
 async def run(
     settings: config.Config, command: str, args: list[str], progress: Progress, *, server: bool
 ) -> dict[str, Any]:
     """One command on a goodbot that answers nobody; with `server` the model is up."""
-    async with App.open(settings, open_plugins(settings), demo_model=True, serve=False) as app:
+    async with App.open(
+        settings, open_plugins(settings), demo_model=True, serve=False, machine=read_machine()
+    ) as app:
         if server:
             await app.start_server()
         watcher = asyncio.create_task(_watch(app, progress))

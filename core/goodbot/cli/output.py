@@ -10,12 +10,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-PHASES = {
-    "load": "loading",
-    "rollouts": "reading the answers",
-    "train": "learning",
-    "gate": "checking",
-}
+from goodbot import training_progress as told
 
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]"  # CSI: colours, cursor
@@ -43,38 +38,48 @@ def print_answer(answer: Mapping[str, Any], *, as_json: bool) -> None:
         print(printable(answer["text"]))
 
 
-def bar(progress: Mapping[str, Any], width: int = 24) -> str:
-    """One line: phase, bar, step, loss, seconds left."""
-    step, steps = int(progress.get("step") or 0), int(progress.get("steps") or 0)
-    filled = width * step // steps if steps else 0
-    parts = [
-        f"{PHASES.get(str(progress.get('phase')), str(progress.get('phase'))):20}",
-        "█" * filled + "·" * (width - filled),
-        f"{step}/{steps}" if steps else "",
-    ]
-    if isinstance(progress.get("loss"), (int, float)):
-        parts.append(f"loss {progress['loss']:.3f}")
-    if isinstance(progress.get("eta"), (int, float)):
-        parts.append(f"{progress['eta']:.0f} s left")
-    return " ".join(part for part in parts if part)
+def bar(progress: Mapping[str, Any], columns: int = 80) -> str:
+    """One line of at most `columns`: phase, bar, step, loss, time left, what is accepted.
+
+    Where there is little room the bar is shorter, and what is accepted goes first.
+    """
+    name = f"{told.phase(progress):20}"
+    details = told.details(progress)
+    while details and len(name) + 10 + len(" ".join(details)) > columns:
+        details.pop()
+    text = " ".join(details)
+    width = max(0, min(24, columns - len(name) - len(text) - 2))
+    return f"{name} {told.block(progress, width)} {text}".rstrip()[:columns]
 
 
 @contextlib.contextmanager
 def progress_line(*, quiet: bool) -> Generator[Callable[[Mapping[str, Any]], None]]:
-    """A function that shows progress in place on stderr, if that is a terminal."""
-    live = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    """A function that shows progress on stderr: in place on a terminal, else line by line.
+
+    A line for each phase, and for each tenth of its steps.
+    """
+    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     shown = False
+    at: tuple[Any, int] = (None, 0)
 
     def show(progress: Mapping[str, Any]) -> None:
-        nonlocal shown
+        nonlocal shown, at
+        if quiet:
+            return
         if live:
             shown = True
             try:
                 columns = os.get_terminal_size(sys.stderr.fileno()).columns
             except OSError:
                 columns = 80
-            sys.stderr.write("\r\x1b[K" + bar(progress)[: columns - 1])
+            sys.stderr.write("\r\x1b[K" + bar(progress, columns - 1))
             sys.stderr.flush()
+            return
+        step, planned = told.steps(progress)
+        if at != (now := (progress.get("phase"), 10 * step // planned if planned else 0)):
+            at = now
+            parts = [told.phase(progress), *told.details(progress)]
+            print(", ".join(parts), file=sys.stderr, flush=True)
 
     try:
         yield show

@@ -18,6 +18,7 @@ from goodbot.errors import GoodbotError, UsageError
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.models.directory import DEMO
 from goodbot.news import progress
+from goodbot.pressure import read_machine
 from goodbot.secrets import SecretStore
 from goodbot.service.supervision import Supervision
 
@@ -89,7 +90,7 @@ async def _live(
         settings.log.level, settings.log.format, [environ.get(name, "") for name in names]
     )
     try:
-        app = App(settings, plugins, demo_model=demo, lock=lock)
+        app = App(settings, plugins, demo_model=demo, lock=lock, machine=read_machine())
     except GoodbotError as error:
         raise _NeverUpError(error) from error
     control = ControlSocket(app)

@@ -76,6 +76,8 @@ def _rating(commands: Commands[Any]) -> None:
         ("undo", "take your rating back"),
     ):
         _call(commands, name, text, "ANSWER", "an id from `goodbot history`")
+    stars = _call(commands, "stars", "how good it was, 1 to 5, beside good or bad")
+    stars.add_argument("words", nargs="+", metavar="COUNT [ANSWER]", help="0 takes the stars back")
     _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
     _call(commands, "why", "what the version that answers was trained on, and what it changed")
 
@@ -85,8 +87,13 @@ def _learning(commands: Commands[Any]) -> None:
     train.add_argument(
         "--no-wait", action="store_true", help="return at once; `status` shows how far it is"
     )
+    train.add_argument(
+        "--dry-run", action="store_true", help="say what it would do and cost; changes nothing"
+    )
     _call(commands, "pause", "stop training until `resume`")
     _call(commands, "resume", "undo `pause` and `off`")
+    _call(commands, "cancel", "drop the training under way; its ratings are free again")
+    _call(commands, "release", "let answers train again that trainings have left out")
     _call(commands, "off", "the base model answers and nothing is trained, until `resume`")
     rollback = _call(commands, "rollback", "back to the version before, to VERSION, or to `base`")
     rollback.add_argument(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from goodbot.connector import Connector
     from goodbot.dispatcher import Dispatcher
     from goodbot.model_switch import ModelSwitch
-    from goodbot.news import Courier
+    from goodbot.news import Courier, OwnerNews
     from goodbot.people.erasure import Eraser
     from goodbot.people.notices import Notices
     from goodbot.plugins import PluginHost
@@ -45,10 +45,13 @@ class Services:
     model_switch: ModelSwitch
     plugins: PluginHost
     courier: Courier
+    news: OwnerNews
     connectors: Mapping[str, Connector]
     connector_errors: Mapping[str, str]
     model: str
     backend: str
+    learning: str
+    """How boldly it learns and what decided that, in one line."""
     started_at: float
     confirmations: Confirmations
     notices: Notices

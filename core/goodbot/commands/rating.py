@@ -1,4 +1,4 @@
-"""good, bad, undo: rate the answer that is replied to, or the last one here."""
+"""good, bad, stars, undo: rate the answer that is replied to, or the last one here."""
 
 from __future__ import annotations
 
@@ -10,29 +10,45 @@ from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.people.authorization import Grant, person
+from goodbot.ratings import STARS, star_value
 from goodbot.store import people, turns
+
+_STARS = tuple(str(count) for count in range(STARS + 1))
 
 
 async def good(call: Call) -> Result:
-    return await _rate(call, RatingKind.RATE, 1.0)
+    return await _rate(call, call.args, 1.0)
 
 
 async def bad(call: Call) -> Result:
-    return await _rate(call, RatingKind.RATE, -1.0)
+    return await _rate(call, call.args, -1.0)
+
+
+async def stars(call: Call) -> Result:
+    """Beside a thumb, not instead of it; 0 takes the stars back and leaves the thumb."""
+    wanted = call.args[0].strip("★⭐\ufe0f") if call.args else ""
+    if wanted not in _STARS:
+        raise UsageError("say how many stars, 1 to 5: `stars 4`; `stars 0` takes them back")
+    value = star_value(int(wanted)) if wanted != "0" else None
+    return await _rate(call, call.args[1:], value, "stars")
 
 
 async def undo(call: Call) -> Result:
-    return await _rate(call, RatingKind.RETRACT, None)
+    return await _rate(call, call.args, None, "")
 
 
-async def _rate(call: Call, kind: RatingKind, value: float | None) -> Result:
+async def _rate(
+    call: Call, args: tuple[str, ...], value: float | None, source: str = "command"
+) -> Result:
+    """Rate what is meant; without a value take back what the source said, or without one all."""
+    kind = RatingKind.RETRACT if value is None else RatingKind.RATE
     event = call.event
 
     async def operation(db: aiosqlite.Connection) -> tuple[Receipt, str]:
-        turn = await _target(db, call, rated=kind is RatingKind.RETRACT)
+        turn = await _target(db, call, args, rated=value is None)
         rating = RatingEvent(
             event_id=event.event_id, order=event.order, user=event.user, channel=event.channel,
-            kind=kind, turn=turn, source="command" if kind is RatingKind.RATE else "", value=value,
+            kind=kind, turn=turn, source=source, value=value,
         )  # fmt: skip
         receipt = await call.services.dispatcher.rate(db, rating, turn)
         stored = await turns.get(db, turn)
@@ -46,16 +62,18 @@ async def _rate(call: Call, kind: RatingKind, value: float | None) -> Result:
     return Result(text=f"{receipt.text} “{quote}”", data={**asdict(receipt), "response": response})
 
 
-async def _target(db: aiosqlite.Connection, call: Call, *, rated: bool) -> str:
+async def _target(
+    db: aiosqlite.Connection, call: Call, args: tuple[str, ...], *, rated: bool
+) -> str:
     """The turn that is meant. Raises UsageError with what to do instead."""
     channel = call.event.channel
-    if call.args:
-        turn = await turns.get(db, call.args[0])
+    if args:
+        turn = await turns.get(db, args[0])
         own = turn is not None and _place(turn.channel) == _place(channel)
         if turn is None or not (
             own or call.services.authorization.may(call.user, Grant.ADMINISTER)
         ):
-            raise UsageError(f"there is no answer {call.args[0]!r}: see `history`")
+            raise UsageError(f"there is no answer {args[0]!r}: see `history`")
         return turn.id
     if call.event.reply_to:
         found = await turns.by_message(db, channel, call.event.reply_to)
@@ -94,6 +112,15 @@ COMMANDS = (
         run=bad,
         summary="the answer was bad",
         usage="[ANSWER]",
+    ),
+    Command(
+        name="stars",
+        aliases=("rate", "star"),
+        grant=Grant.RATE,
+        personal=True,
+        run=stars,
+        summary="how good it was, 1 to 5, beside good or bad; 0 takes the stars back",
+        usage="COUNT [ANSWER]",
     ),
     Command(
         name="undo",

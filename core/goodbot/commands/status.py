@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from goodbot import training_progress
 from goodbot.commands.base import Call, Command, Result
 from goodbot.events import ChannelKind
+from goodbot.news.alarms import described
 from goodbot.people import pairing
 from goodbot.people.authorization import Grant
-from goodbot.store import access, runs, turns
+from goodbot.store import access, runs, set_aside, suspects, turns
 
 _SHOWN = 60
 
@@ -30,12 +33,21 @@ async def status(call: Call) -> Result:
         "tainted": clean != active, "server": "up" if s.server.healthy() else "down",
         "ratings": readiness.available, "needed": readiness.needed, "next": readiness.why,
         "waiting_for_consent": standing.waiting_for_consent, "training": progress,
+        "pressure": await s.scheduler.pressure() or None,
         "last_run": asdict(last[0]) if last else None,
         "connectors": {
             name: s.connector_errors.get(name, "running")
             for name in sorted({*s.connectors, *s.connector_errors})
         },
         "store": s.store.trouble or "ok",
+        "set_aside": [
+            asdict(one) for one in await s.store.read(lambda db: set_aside.listed(db, s.model))
+        ],
+        "reward": s.config.training.reward, "learning": s.learning or None,
+        "alarms": [
+            {**asdict(alarm), "text": described(alarm)}
+            for alarm in await s.store.read(lambda db: suspects.alarmed(db, s.registry.scope))
+        ],
         "pairing_locked": await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         "home": str(s.config.home), "pid": os.getpid(), "uptime": s.clock.now() - s.started_at,
         "started_at": s.started_at,
@@ -57,10 +69,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
     if data["server"] == "down":
         lines.append("the model is not running; it is being started again")
     if data["training"]:
-        progress = data["training"]
-        lines.append(
-            f"learning: {progress.get('phase')} {progress.get('step', 0)}/{progress.get('steps', 0)}"
-        )
+        lines.append(training_progress.sentence(data["training"]))
     else:
         lines.append(str(data["next"]))
     if data["tainted"]:
@@ -77,7 +86,13 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
         lines.append(
             f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"
         )
-    if data["last_run"]:
+    lines.extend(left_out(data["set_aside"]))
+    lines.extend(alarm["text"] for alarm in data["alarms"])
+    if data["learning"]:
+        lines.append(f"learns: {data['learning']}")
+    if data["reward"] != "binary":
+        lines.append(f"rewards: {data['reward']}")
+    if data["last_run"] and data["last_run"]["state"] != "running":
         last = data["last_run"]
         place = f" on {last['model']}" if last["model"] != data["model"] else ""
         lines.append(f"last run{place}: {last['state']}: {last['reason']}")
@@ -89,6 +104,15 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
         f"{name}: {state}" for name, state in data["connectors"].items() if state != "running"
     )
     return lines
+
+
+def left_out(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What trainings have set aside, a line a reason."""
+    return [
+        f"{one['answers']} answer{'' if one['answers'] == 1 else 's'} left out of training since run "
+        f"{one['run']}: {one['reason']}; `release` lets them train again"
+        for one in found
+    ]
 
 
 async def history(call: Call) -> Result:

@@ -1,4 +1,4 @@
-"""train, pause, resume, off, and to another base model."""
+"""train, pause, resume, cancel, release, off, and to another base model."""
 
 from __future__ import annotations
 
@@ -9,40 +9,103 @@ from functools import partial
 import aiosqlite
 
 from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.errors import TrainingError, UsageError
+from goodbot.events import ChannelKind
+from goodbot.news import LiveMessage
+from goodbot.news.owners import news_key
 from goodbot.people.authorization import Grant, person
-from goodbot.store import access
+from goodbot.scheduler import CANCELLED
+from goodbot.store import access, set_aside
 from goodbot.trainer import Verdict
+
+_STOPPED = "the training was stopped; `status` says whether it goes on"
+_NOTHING = "Nothing has changed."
 
 
 async def train(call: Call) -> Result:
+    if FLAG in call.args:  # it takes a while: other commands do not wait for it
+        return Result(text="", later=partial(dry_run, call))
     s = call.services
     standing = await s.scheduler.standing()
-    if standing.available < 2:
-        raise UsageError(
-            f"{standing.available} ratings are not enough to train on: rate some answers first"
-        )
+    waiting = None if s.scheduler.training else await s.trainer.underway()
+    ratings = waiting.items if waiting else standing.available
+    if ratings < 2:
+        raise UsageError(f"{ratings} ratings are not enough to train on: rate some answers first")
+    pressure = await s.scheduler.pressure()
+    although = f", although {pressure.partition(': ')[0]}" if pressure else ""
     run = await s.scheduler.start(f"asked for by {person(call.user)}")
+    later = None
+    if "wait" in call.args:
+        later = partial(_verdict, run, ratings, although)
+    elif not call.direct and (
+        message := await _message(call, f"Learning from {ratings} ratings{although}")
+    ):
+        later = partial(_watched, call, run, message)
+    what = f"goes on{waiting.progress.where}" if waiting else f"starts on {ratings} ratings"
     return Result(
-        text=f"Training starts on {standing.available} ratings; `status` shows how far it is.",
-        data={"ratings": standing.available},
-        later=partial(_verdict, run, standing.available) if "wait" in call.args else None,
+        text=f"Training {what}{although}; `status` shows how far it is.",
+        data={"ratings": ratings, "pressure": pressure or None},
+        later=later,
     )
 
 
-async def _verdict(run: asyncio.Task[Verdict], ratings: int) -> Result:
+async def _verdict(run: asyncio.Task[Verdict], ratings: int, although: str) -> Result:
     await asyncio.wait([run])  # who waits no longer must not end it
     if run.cancelled():
-        raise TrainingError("the training was stopped; its ratings are free again")
+        raise TrainingError(_STOPPED)
     verdict = run.result()
     version = f"v{verdict.version} answers now" if verdict.state == "activated" else verdict.state
+    ahead = f"\n(It went ahead{although.removeprefix(',')}.)" if although else ""
     return Result(
-        text=f"{version}: {verdict.reason}",
+        text=f"{version}: {verdict.reason}{ahead}",
         data={
             "run": verdict.run, "state": verdict.state, "reason": verdict.reason,
             "version": verdict.version, "ratings": ratings,
         },
     )  # fmt: skip
+
+
+async def _message(call: Call, heading: str) -> LiveMessage | None:
+    s = call.services
+    channel = call.event.channel
+    connector = s.connectors.get(channel.connector)
+    return await LiveMessage.post(connector, channel, s.clock, heading)
+
+
+async def _watched(call: Call, run: asyncio.Task[Verdict], message: LiveMessage) -> Result:
+    """Edit the message until the run has ended and the message says how.
+
+    In a private chat that is what this owner hears of the run; if the last edit fails, the news do.
+    """
+    s, who = call.services, person(call.user)
+    private = call.event.channel.kind is ChannelKind.PRIVATE
+    if private:
+        s.courier.watching.add(who)
+    try:
+        await message.follow(run, lambda: s.scheduler.progress)
+        verdict = None if run.cancelled() or run.exception() else run.result()
+        told = await s.news.text(verdict.run) if verdict and private else ""
+        text = told or _ending(run, private=private)
+        said = await message.end(text)
+        if said and told and verdict:
+            key = news_key(verdict.run, who)
+            await s.store.write(lambda db: access.tell_once(db, key))
+    finally:
+        s.courier.watching.discard(who)
+    return Result(text="" if said or told else text)
+
+
+def _ending(run: asyncio.Task[Verdict], *, private: bool) -> str:
+    """How a run ended; the reason of a failure is not for a shared channel."""
+    if run.cancelled():
+        return f"{_STOPPED[0].upper()}{_STOPPED[1:]}."
+    if error := run.exception():
+        return f"No training: {error}." if private else _NOTHING
+    verdict = run.result()
+    if verdict.state == "activated":
+        return f"v{verdict.version} answers now."
+    return f"{_NOTHING} {verdict.reason}" if private else _NOTHING
 
 
 async def switch(call: Call) -> Result:
@@ -78,17 +141,45 @@ async def _switched(services: Services, reference: str, bare: bool) -> Result:
 
 
 async def pause(call: Call) -> Result:
+    """Ends the child within a second; what it has done since its last checkpoint is done again."""
     await _switch(call, paused="1")
-    await call.services.scheduler.stop()
+    await call.services.scheduler.suspend()
+    waiting = await call.services.trainer.underway()
+    where = waiting.progress.where if waiting else ""
     return await _state(
-        call, "Training is paused; ratings are still taken. `resume` lets it go on."
+        call,
+        f"Training is paused{where}; ratings are still taken. `resume` lets it go on"
+        + (", `cancel` drops it." if waiting else "."),
     )
+
+
+async def cancel(call: Call) -> Result:
+    """Drop the training under way, or the one that waits; automatic ones wait for new ratings."""
+    if not await call.services.scheduler.stop(CANCELLED):
+        return Result(text="No training is under way.", data={"cancelled": False})
+    call.services.scheduler.wake()
+    return Result(
+        text="The training was dropped and its ratings are free again. `train` starts another; by "
+        "itself the next one waits for new ratings.",
+        data={"cancelled": True},
+    )
+
+
+async def release(call: Call) -> Result:
+    """Let in again what trainings have set aside."""
+    s = call.services
+    count = await s.store.write(lambda db: set_aside.release(db, s.model))
+    s.scheduler.wake()
+    if not count:
+        return Result(text="No answers are left out of training.", data={"released": 0})
+    are = "answer trains" if count == 1 else "answers train"
+    return Result(text=f"{count} {are} again.", data={"released": count})
 
 
 async def off(call: Call) -> Result:
     """One step back to the base model, and one step (`resume`) forward again."""
     await _switch(call, off="1")
-    await call.services.scheduler.stop()
+    await call.services.scheduler.suspend()
     await call.services.registry.refresh()
     return await _state(
         call, "Off: the base model answers and nothing is trained. `resume` brings it all back."
@@ -131,7 +222,20 @@ COMMANDS = (
         grant=Grant.ADMINISTER,
         run=train,
         needs_server=True,
-        summary="train now on all ratings that are not used yet",
+        summary="train now on all ratings that are not used yet; `--dry-run`: what that would be",
+        usage="[--dry-run]",
+    ),
+    Command(
+        name="cancel",
+        grant=Grant.ADMINISTER,
+        run=cancel,
+        summary="drop the training under way; its ratings are free again",
+    ),
+    Command(
+        name="release",
+        grant=Grant.ADMINISTER,
+        run=release,
+        summary="let answers train again that trainings have left out",
     ),
     Command(
         name="pause", grant=Grant.ADMINISTER, run=pause, summary="stop training until `resume`"

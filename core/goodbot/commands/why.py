@@ -11,12 +11,13 @@ from functools import partial
 from typing import Any
 
 from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.commands.status import left_out
 from goodbot.errors import GoodbotError
 from goodbot.events import Message
 from goodbot.news.owners import counted
 from goodbot.people.authorization import Grant
 from goodbot.server import BASE, Generated, GenerateRequest
-from goodbot.store import access, adapters, news
+from goodbot.store import access, adapters, news, set_aside
 
 _PROMPTS = 3
 _SECONDS = 60.0
@@ -60,6 +61,8 @@ async def _why(call: Call) -> Result:
         else f"v{active} answers: {' → '.join(['base', *[f'v{row.version}' for row in line]])}."
     ]
     lines += _facts(own, cause, gate)
+    aside = await s.store.read(lambda db: set_aside.listed(db, s.model))
+    lines += left_out([asdict(one) for one in aside])
     if len(line) > 1:
         lines.append(f"The versions before it learnt from {counted(earlier)}.")
     pairs: list[Pair] = []

@@ -13,8 +13,9 @@ from goodbot.doctor.checks import fail, failed, ok, size, warn
 from goodbot.errors import AdapterError, GoodbotError, NewerDataError, StoreError
 from goodbot.home import DATABASE
 from goodbot.models import resolve
+from goodbot.news.alarms import described
 from goodbot.setup import Check, Examined, Probe
-from goodbot.store import access, adapters, inspection, runs
+from goodbot.store import access, adapters, inspection, runs, suspects
 
 SCOPE = "default"
 _LARGE_LOG = 256 * 1024 * 1024
@@ -124,6 +125,23 @@ async def learning(examined: Examined) -> Sequence[Check]:
     return checks
 
 
+async def contradictions(examined: Examined) -> Sequence[Check]:
+    """Whose ratings have begun to contradict."""
+    if examined.daemon is not None:
+        found = [str(alarm["text"]) for alarm in examined.daemon.get("alarms") or ()]
+    else:
+        try:
+            async with inspection.look(path(examined.config)) as db:
+                current = await inspection.current(db)
+                found = [
+                    described(alarm)
+                    for alarm in (await suspects.alarmed(db, SCOPE) if current else ())
+                ]
+        except GoodbotError:  # the database's line says it
+            return []
+    return [warn("ratings", text, "goodbot people") for text in found]
+
+
 def _last_run(last: dict[str, str]) -> Check:
     text = f"the last run was {last['state']}: {last['reason']}".removesuffix(": ")
     if last["state"] == "running":
@@ -148,4 +166,5 @@ PROBES = (
     Probe(name="sqlite", run=library),
     Probe(name="adapters", run=adapter_files, seconds=60.0),
     Probe(name="training", run=learning),
+    Probe(name="ratings", run=contradictions),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from goodbot import anchors
 from goodbot.doctor.checks import fail, failed, ok, short, warn
 from goodbot.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.plugins import choose_backend, reward_policy
@@ -13,7 +14,7 @@ from goodbot.setup import Check, Examined, Probe
 async def config(examined: Examined) -> Sequence[Check]:
     """Names of connectors, backends and rewards, and the sections of plugins."""
     found = [
-        check for look in (_training, _reward, *_connectors(examined)) if (check := look(examined))
+        check for look in (_training, _rewards, *_connectors(examined)) if (check := look(examined))
     ]
     path = examined.config.path
     text = short(path) if path else "no config file, all defaults"
@@ -33,10 +34,11 @@ def _training(examined: Examined) -> Check | None:
     return None
 
 
-def _reward(examined: Examined) -> Check | None:
+def _rewards(examined: Examined) -> Check | None:
     where = examined.config.where("training")
     try:
         reward_policy(examined.plugins, examined.config.training.reward, where)
+        anchors.load(examined.config)
     except GoodbotError as error:
         return failed("config", error)
     return None

@@ -1,0 +1,187 @@
+"""Training: goodbot on both backends beside TRL's KTOTrainer, each in a process of its own.
+
+Interleaved and repeated, medians; one thread each on a CPU. `--cuda` takes the larger shapes and wants
+a GPU; `--toy` makes every model tiny, to see that all of it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.benchmarks.shapes import CPU, CUDA, Ratings, make_model, toy
+
+_WORKER = """
+import os, sys
+os.nice = lambda _: 0  # at its own priority a busy machine would never let it end
+from goodbot_training import worker
+sys.exit(worker.main(["train", "goodbot_training.backends.torch.trainer:TorchBackend"]))
+"""
+ROOT = Path(__file__).parents[2]
+NAMES = {"torch": "goodbot, torch", "mlx": "goodbot, MLX", "trl": "TRL KTO"}
+_COLUMNS = (
+    "model", "contender", "tokens/s", "tokens/CPU-s", "GFLOP/s", "of the matmul rate", "peak MB",
+    "scoring, CPU-s",
+)  # fmt: skip
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Print the tables."""
+    options = _options(arguments)
+    ratings = Ratings(tokens=1000) if options.cuda else Ratings()
+    if options.toy:
+        ratings = Ratings(count=8, tokens=60)
+    shapes = CUDA if options.cuda else CPU
+    print("\n## Training: tokens of 32 ratings, one pass, prompt and response\n")
+    print("| " + " | ".join(_COLUMNS) + " |\n|" + "---|" * len(_COLUMNS))
+    with tempfile.TemporaryDirectory() as place:
+        directories: dict[str, Path] = {}
+        for name in [n for n in shapes if options.only in (None, n)]:
+            directory = directories[name] = Path(place) / name.replace(" ", "-")
+            dtype = "bfloat16" if options.cuda and not options.toy else "float32"
+            make_model(directory, toy(shapes[name]) if options.toy else shapes[name], dtype=dtype)
+            for row in (
+                [] if options.part == "round" else loop_table(name, directory, ratings, options)
+            ):
+                print(f"| {' | '.join(row)} |", flush=True)
+        if not options.cuda and options.part != "loop":
+            print("\n## A whole round in a fresh process, imports and load included\n")
+            print("| model | contender | CPU-s | wall s |\n|---|---|---|---|")
+            for name, directory in directories.items():
+                for row in round_table(name, directory, ratings, options):
+                    print(f"| {' | '.join(row)} |", flush=True)
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_training")
+    parser.add_argument("--cuda", action="store_true", help="0.5B, 8B and 30B-A3B on a GPU")
+    parser.add_argument("--toy", action="store_true", help="tiny models: does it run?")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", help="one model, by its name")
+    parser.add_argument("--part", choices=("loop", "round"), help="one table only")
+    parser.add_argument("--contenders", default="", help="of torch,mlx,trl")
+    options = parser.parse_args(arguments)
+    every = "torch,trl" if options.cuda else "torch,trl,mlx"
+    options.contenders = (options.contenders or every).split(",")
+    return options
+
+
+def loop_table(
+    name: str, directory: Path, ratings: Ratings, options: argparse.Namespace
+) -> list[list[str]]:
+    """A row a contender: the training steps alone."""
+    large = options.cuda and not name.startswith("0.5B")
+    task: dict[str, Any] = {
+        "model": str(directory), "ratings": asdict(ratings), "passes": 1, "bits": None,
+        "recompute": large, "tokens_per_forward": 4096 if options.cuda else 8192,
+    }  # fmt: skip
+    runs: dict[str, list[dict[str, float]]] = {one: [] for one in options.contenders}
+    if large and name.startswith("8B"):
+        runs["torch 4-bit"] = []
+    for repeat in range(options.repeats):
+        for contender, found in runs.items():
+            if contender == "mlx" and repeat and not options.toy:
+                continue  # an order of magnitude slower on a CPU: once says it
+            kind, _, bits = contender.partition(" ")
+            found.append(_child({**task, "contender": kind, "bits": 4 if bits else None}))
+    flops = max((run.get("flops", 0.0) for found in runs.values() for run in found), default=0.0)
+    rates = {c: median([r["rate"] for r in f]) for c, f in runs.items() if f and "rate" in f[0]}
+    rows: list[list[str]] = []
+    for contender, found in runs.items():
+        middle = {key: median([run[key] for run in found]) for key in found[0]}
+        seconds = middle["wall"] if options.cuda else middle["cpu"]
+        rate = rates.get(contender, rates.get("torch", 0.0))
+        rows.append(
+            [
+                name,
+                NAMES.get(contender, f"goodbot, {contender}"),
+                f"{middle['tokens'] / middle['wall']:,.0f}",
+                f"{middle['tokens'] / middle['cpu']:,.0f}",
+                f"{flops / seconds / 1e9:,.1f}",
+                f"{flops / seconds / rate:.0%} of {rate / 1e9:,.0f}" if rate else "",
+                f"{middle['peak']:,.0f}",
+                f"{middle['scoring']:.2f}" if "scoring" in middle else "",
+            ]
+        )
+    return rows
+
+
+def round_table(
+    name: str, directory: Path, ratings: Ratings, options: argparse.Namespace
+) -> list[list[str]]:
+    """A row a contender: from the start of a process to its end. goodbot's round also judges itself."""
+    light = {"max_passes": 1, "gate_anchors": 0}
+    asked: dict[str, dict[str, Any] | None] = {
+        "goodbot, as it comes": {},
+        "goodbot, one pass, no sampled gate": light,
+        "TRL KTO, one pass": None,
+    }
+    found: dict[str, list[tuple[float, float]]] = {one: [] for one in asked}
+    for _ in range(options.repeats):
+        for one, settings in asked.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            start = time.perf_counter()
+            if settings is None:
+                _child(
+                    {
+                        "contender": "trl", "model": str(directory), "ratings": asdict(ratings),
+                        "passes": 1, "bits": None, "recompute": False, "tokens_per_forward": 8192,
+                    }
+                )  # fmt: skip
+            else:
+                _round(directory, ratings, settings)
+            wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            found[one].append((used, wall))
+    return [
+        [name, one, *(f"{median(values):.1f}" for values in zip(*found[one], strict=True))]
+        for one in asked
+    ]
+
+
+def _round(directory: Path, ratings: Ratings, settings: dict[str, Any]) -> None:
+    """One job through the real worker."""
+    items = ratings.items()
+    with tempfile.TemporaryDirectory() as output:
+        job = {
+            "protocol": 1, "run": 1, "model": str(directory), "parent": None, "output": output,
+            "seed": 0, "settings": settings, "baseline": {"mean": 0.0, "weight": 0.0},
+            "behaviour": {}, "items": items, "anchors": [],
+        }  # fmt: skip
+        lines = _run(["-c", _WORKER], job)
+    if lines[-1]["event"] != "done":
+        raise RuntimeError(lines[-1].get("reason", "the worker ended without a word"))
+
+
+def _child(task: dict[str, Any]) -> dict[str, float]:
+    return _run(["-m", "tests.benchmarks.contenders"], task)[-1]
+
+
+def _run(program: list[str], task: dict[str, Any]) -> list[dict[str, Any]]:
+    threads = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"OMP_NUM_THREADS": "1"}
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    ended = subprocess.run(
+        [sys.executable, *program],
+        input=json.dumps(task) + "\n",
+        capture_output=True,
+        text=True,
+        env={**os.environ, **threads, "PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"},
+    )
+    if ended.returncode:
+        raise RuntimeError(f"{program[-1]} failed:\n{ended.stderr[-3000:]}")
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,252 @@
+"""One contender in a process of its own: load, train over the ratings, print what it cost as JSON.
+
+`python -m tests.benchmarks.contenders` reads one JSON object: `contender` (`torch`, `mlx`, `trl`),
+`model` (a directory), `ratings`, `passes`, `bits`, `recompute`, `tokens_per_forward`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from goodbot.backend import LoraSettings, OptimizerSettings
+from goodbot_training.settings import TrainingSettings
+
+from tests.benchmarks.shapes import Ratings, training_flops
+
+LORA = LoraSettings(rank=8, alpha=16.0)
+BATCH = 8
+
+
+def main() -> None:
+    """Read the task, run it, print the measures."""
+    task = json.loads(sys.stdin.readline())
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no result
+    runner = {"torch": _goodbot, "mlx": _goodbot, "trl": _trl}[task["contender"]]
+    print(json.dumps(runner(task)), file=out, flush=True)
+
+
+def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
+    from goodbot_training.batches import make_batches
+    from goodbot_training.objectives import make_objective
+    from goodbot_training.rollouts import Rollout, score
+    from goodbot_training.worker import make_backend
+
+    name = task["contender"]
+    backend: Any = make_backend(
+        f"goodbot_training.backends.{name}.trainer:{name.capitalize()}Backend"
+    )
+    backend.load(Path(task["model"]), lora=LORA, seed=0, bits=task["bits"])
+    items = Ratings(**task["ratings"]).items()
+    turns = [backend.tokenize(item["messages"], item["response"]) for item in items]
+    settings = TrainingSettings(
+        batch_size=BATCH, max_passes=task["passes"], steps=task["passes"] * len(turns) // BATCH
+    )
+    budget = task["tokens_per_forward"]
+    with _measured(name) as scored:
+        base = score(backend, turns, [1.0] * len(turns), adapter=False, budget=budget)
+    rollouts = [
+        Rollout(
+            id=item["id"], turn=turn, temperature=1.0, reward=item["reward"], weight=1.0,
+            split="train", sampling_logprobs=row, reference_logprobs=row, off_policy=False,
+        )
+        for item, turn, row in zip(items, turns, base, strict=True)
+    ]  # fmt: skip
+    batches = list(make_batches(rollouts, [r.reward for r in rollouts], settings, seed=0))
+    optimizer = OptimizerSettings(tokens_per_forward=budget, recompute=task["recompute"])
+    with _measured(name) as loop:
+        steps = list(backend.train(iter(batches), optimizer, make_objective(settings)))
+    tokens = sum(len(turn.prompt) + len(turn.response) - 1 for turn in turns)
+    response = sum(len(turn.response) for turn in turns)
+    weights = backend._model.extract().pairs.values()
+    config = json.loads((Path(task["model"]) / "config.json").read_text())
+    head = config["hidden_size"] * config["vocab_size"]
+    lora = sum(a.size + b.size for a, b in weights)
+    return {
+        **loop,
+        "scoring": scored["cpu"],
+        "tokens": tokens * task["passes"],
+        "steps": len(steps),
+        "flops": training_flops(tokens, response, backend.parameters, lora, head) * task["passes"],
+        "rate": matmul_rate(name, sorted(set(backend._model.shapes.values()))),
+    }
+
+
+def _trl(task: dict[str, Any]) -> dict[str, Any]:
+    """TRL's KTOTrainer at its best: fp32 on a CPU as goodbot, no checkpointing unless goodbot does,
+    the reference computed beforehand. Its KL term takes one more forward pass, over mismatched pairs.
+    """
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    import torch
+    from datasets import Dataset, disable_progress_bars
+    from peft import LoraConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+    from trl.trainer.kto_config import KTOConfig
+    from trl.trainer.kto_trainer import KTOTrainer
+
+    disable_progress_bars()
+    warnings.simplefilter("ignore")
+    cuda = torch.cuda.is_available()
+    tokenizer: Any = AutoTokenizer.from_pretrained(task["model"])
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        task["model"], dtype=torch.bfloat16 if cuda else torch.float32
+    )
+    items = Ratings(**task["ratings"]).items()
+    rows = [
+        {
+            "prompt": tokenizer.apply_chat_template(
+                item["messages"], add_generation_prompt=True, tokenize=False
+            ),
+            "completion": item["response"],
+            "label": item["reward"] > 0,
+        }
+        for item in items
+    ]
+    rated = 1 if cuda else BATCH
+    with tempfile.TemporaryDirectory() as directory:
+        arguments = KTOConfig(
+            output_dir=directory, num_train_epochs=task["passes"], learning_rate=1e-4,
+            per_device_train_batch_size=2 * rated if cuda else BATCH,
+            gradient_accumulation_steps=BATCH // (2 * rated) if cuda else 1,
+            bf16=cuda, use_cpu=not cuda, gradient_checkpointing=task["recompute"],
+            precompute_ref_log_probs=True, max_length=4096, report_to="none", save_strategy="no",
+            logging_strategy="no", disable_tqdm=True, dataloader_pin_memory=False,
+        )  # fmt: skip
+        trainer: Any = KTOTrainer(
+            model=model,
+            args=arguments,
+            train_dataset=Dataset.from_list(rows),
+            processing_class=tokenizer,
+            peft_config=LoraConfig(
+                r=LORA.rank, lora_alpha=int(LORA.alpha), target_modules="all-linear",
+                task_type="CAUSAL_LM",
+            ),
+        )  # fmt: skip
+
+        class Loop(TrainerCallback):
+            """Times the steps alone: neither the setting up nor the taking down."""
+
+            found: dict[str, float] = {}  # noqa: RUF012
+            watch: Any = None
+
+            def on_step_begin(self, *_: Any, **__: Any) -> None:
+                if self.watch is None:
+                    self.watch = _measured("torch")
+                    self.found = self.watch.__enter__()
+
+            def on_train_end(self, *_: Any, **__: Any) -> None:
+                self.watch.__exit__(None, None, None)
+
+        loop = Loop()
+        trainer.add_callback(loop)
+        result = trainer.train()
+        trainer.model.save_pretrained(directory)
+    ids = [(row["prompt_ids"], row["completion_ids"]) for row in trainer.train_dataset]
+    tokens = sum(len(prompt) + len(answer) - 1 for prompt, answer in ids)
+    return {**loop.found, "tokens": tokens * task["passes"], "steps": result.global_step}
+
+
+@contextmanager
+def _measured(backend: str) -> Iterator[dict[str, float]]:
+    """CPU and wall seconds, and MB of memory at most above what was held before; on CUDA, in all."""
+    found: dict[str, float] = {}
+    cuda: Any = None
+    if backend == "torch":
+        import torch
+
+        cuda = torch.cuda if torch.cuda.is_available() else None
+    if cuda:
+        cuda.reset_peak_memory_stats()
+    before = _reset_peak()
+    cpu, wall = time.process_time(), time.perf_counter()
+    yield found
+    if cuda:
+        cuda.synchronize()
+    found["cpu"], found["wall"] = time.process_time() - cpu, time.perf_counter() - wall
+    found["peak"] = cuda.max_memory_allocated() / 1e6 if cuda else _status("VmHWM") - before
+
+
+def _reset_peak() -> float:
+    """Start the kernel's high-water mark anew; MB held now."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return _status("VmRSS")
+
+
+def _status(name: str) -> float:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return next(float(line.split()[1]) for line in lines if line.startswith(name)) / 1e3
+
+
+def matmul_rate(backend: str, shapes: list[tuple[int, ...]], rows: int = 1024) -> float:
+    """FLOP/s of bare products `(rows, in) x (in, out)` in the model's shapes, all of them in turn."""
+    plain = [shape[-2:] for shape in shapes]
+    flops = 2.0 * rows * sum(out * width for out, width in plain)
+    once = _torch_products(plain, rows) if backend == "torch" else _mlx_products(plain, rows)
+    once()
+    rates: list[float] = []
+    for _ in range(5):
+        start, count = time.perf_counter(), 0
+        cpu = time.process_time()
+        while time.perf_counter() - start < 0.1:
+            once()
+            count += 1
+        used = time.perf_counter() - start if _on_gpu(backend) else time.process_time() - cpu
+        rates.append(count * flops / used)
+    return max(rates)
+
+
+def _on_gpu(backend: str) -> bool:
+    if backend == "mlx":
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _torch_products(shapes: list[Any], rows: int) -> Callable[[], None]:
+    import torch
+
+    cuda = torch.cuda.is_available()
+    kind: Any = {"device": "cuda", "dtype": torch.bfloat16} if cuda else {}
+    pairs = [(torch.randn(rows, w, **kind), torch.randn(o, w, **kind)) for o, w in shapes]
+
+    def once() -> None:
+        with torch.no_grad():
+            for x, weight in pairs:
+                torch.nn.functional.linear(x, weight)
+        if cuda:
+            torch.cuda.synchronize()
+
+    return once
+
+
+def _mlx_products(shapes: list[Any], rows: int) -> Callable[[], None]:
+    import mlx.core as mx
+
+    pairs = [(mx.random.normal((rows, w)), mx.random.normal((o, w))) for o, w in shapes]
+    mx.eval(pairs)
+
+    def once() -> None:
+        mx.eval([x @ weight.T for x, weight in pairs])
+
+    return once
+
+
+if __name__ == "__main__":
+    main()

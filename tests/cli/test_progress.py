@@ -1,0 +1,87 @@
+"""The progress of a run in words: on a terminal one line in place, else plain lines."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from goodbot import training_progress as told
+from goodbot.cli import output
+
+STEP = {
+    "phase": "train", "step": 12, "steps": 32, "loss": 0.31249, "eta": 61.2,
+    "token_acceptance": 0.941, "trajectory_acceptance": 0.88,
+}  # fmt: skip
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        raise OSError("its size is not known")
+
+
+def test_the_bar_says_step_loss_time_left_and_what_is_accepted() -> None:
+    assert output.bar(STEP, 120) == (
+        "learning             █████████··············· "
+        "12/32 loss 0.312 61 s left accepts 94% of tokens, 88% of answers"
+    )
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 79, 80, 120])
+def test_where_there_is_little_room_the_rest_goes_first(columns: int) -> None:
+    line = output.bar(STEP, columns)
+    assert len(line) <= columns
+    assert line.startswith("learning")
+    assert ("61 s left" in line) == (columns >= 60)
+    assert not line.endswith(("of", "accepts", "loss"))
+
+
+def test_before_anything_is_known_the_phase_is_told() -> None:
+    assert told.sentence({"phase": "load", "step": 0, "steps": 0}) == "loading"
+    assert output.bar({"phase": "of a newer worker"}).startswith("of a newer worker")
+    assert told.sentence(STEP) == "learning: 12/32, loss 0.312, 61 s left"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "says"),
+    [(0.4, "0 s left"), (99, "99 s left"), (125, "2 min left"), (12600, "3.5 h left")],
+)
+def test_the_time_left_is_as_exact_as_it_is_known(seconds: float, says: str) -> None:
+    assert told.left(seconds) == says
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, quiet: bool = False) -> str:
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    events: list[dict[str, Any]] = [{"phase": "load", "step": 0, "steps": 1}]
+    events += [{**STEP, "step": step} for step in range(1, 33)]
+    with output.progress_line(quiet=quiet) as show:
+        for event in events:
+            show(event)
+            show(event)  # the daemon is asked five times a second
+    return stream.getvalue()
+
+
+def test_on_a_terminal_it_is_one_line_that_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(monkeypatch, Terminal())
+    assert "\n" not in text
+    assert text.count("\r\x1b[K") == 2 * 33 + 1
+    assert text.endswith("\r\x1b[K")
+
+
+def test_in_a_log_it_is_a_line_for_each_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(monkeypatch, io.StringIO()).splitlines()
+    assert lines[0] == "loading, 0/1"
+    assert lines[-1] == (
+        "learning, 32/32, loss 0.312, 61 s left, accepts 94% of tokens, 88% of answers"
+    )
+    assert len(lines) == 1 + 11
+    assert not any("\x1b" in line or "█" in line for line in lines)
+
+
+def test_a_program_hears_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(monkeypatch, io.StringIO(), quiet=True) == ""
+    assert shown(monkeypatch, Terminal(), quiet=True) == ""
