@@ -16,9 +16,9 @@ from pathlib import Path
 
 from goodbot import RewardPolicy, TurnRating, hookimpl, loopback
 from goodbot.app import App, open_plugins
-from goodbot.claims import claim
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
 from goodbot.store import claimable
+from goodbot.training.claims import claim
 
 OWNERS = ("ann", "ben")
 RATINGS = ({"ann": "👍", "ben": "👍"}, {"ann": "👍", "ben": "👎"}, {"ben": "👎"}, {"ann": "👍"})

@@ -10,7 +10,6 @@ import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
-from goodbot import anchors
 from goodbot.adapters import AdapterRegistry
 from goodbot.answers import Answers
 from goodbot.clock import Clock, SystemClock
@@ -22,7 +21,6 @@ from goodbot.dispatcher import Dispatcher
 from goodbot.errors import GoodbotError
 from goodbot.expiry import expire
 from goodbot.hosts import Connectors
-from goodbot.jobs import child_environment
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.model_switch import ModelSwitch, Rehearsal
 from goodbot.models import ResolvedModel, resolve
@@ -33,13 +31,15 @@ from goodbot.people.limits import RateLimit
 from goodbot.people.notices import Notices
 from goodbot.plugins import PluginHost, choose_backend, reward_policy
 from goodbot.pressure import Gauge, Limits, Readings
-from goodbot.scheduler import Scheduler
 from goodbot.server import Server
 from goodbot.serving.embedded import EmbeddedServer
 from goodbot.store import Store, adoption, claimable
 from goodbot.tracking.observer import Tracking
-from goodbot.trainer import Trainer
-from goodbot.training_settings import training_settings
+from goodbot.training import anchors
+from goodbot.training.child import child_environment
+from goodbot.training.scheduler import Scheduler
+from goodbot.training.settings import training_settings
+from goodbot.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 

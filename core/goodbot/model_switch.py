@@ -22,10 +22,10 @@ from goodbot.config import Config
 from goodbot.config.file import ConfigFile
 from goodbot.errors import TrainingError, UsageError
 from goodbot.models import ResolvedModel
-from goodbot.scheduler import Scheduler
 from goodbot.server import BASE
 from goodbot.store import Store, claimable
-from goodbot.trainer import Trainer, Verdict
+from goodbot.training.scheduler import Scheduler
+from goodbot.training.trainer import Trainer, Verdict
 
 logger = logging.getLogger(__name__)
 

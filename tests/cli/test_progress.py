@@ -6,8 +6,8 @@ import io
 from typing import Any
 
 import pytest
-from goodbot import training_progress as told
 from goodbot.cli import output
+from goodbot.training import progress as told
 
 STEP = {
     "phase": "train", "step": 12, "steps": 32, "loss": 0.31249, "eta": 61.2,

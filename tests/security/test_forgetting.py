@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from goodbot.config import Grants
 from goodbot.events import ChannelKind, ChannelRef, MessageEvent, Outcome
-from goodbot.going_live import GoingLive
 from goodbot.loopback import Answer
 from goodbot.people import pairing
 from goodbot.store import access, forgetting
 from goodbot.testing import VirtualClock
+from goodbot.training.going_live import GoingLive
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
 

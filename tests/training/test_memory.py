@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import BackendSpec, jobs
+from goodbot import BackendSpec
 from goodbot.errors import TrainingError
 from goodbot.models import architecture
+from goodbot.training import child
 from goodbot_training import memory
 from goodbot_training.memory import Memory, MemoryPlan
 from goodbot_training.types import Job
@@ -129,8 +130,8 @@ async def test_a_real_child_that_runs_out_of_memory_gets_through_with_the_smalle
 
     for attempt in range(2):
         with pytest.raises(TrainingError) as caught:
-            await jobs.train(spec, {**asked, "attempt": attempt}, on_event)
+            await child.train(spec, {**asked, "attempt": attempt}, on_event)
         assert caught.value.kind == "oom"
-    done = await jobs.train(spec, {**asked, "attempt": 2}, on_event)
+    done = await child.train(spec, {**asked, "attempt": 2}, on_event)
     assert done["event"] == "done"
     assert plans == [800, 400, 100]

@@ -11,7 +11,7 @@ import pytest
 from goodbot.config import parse
 from goodbot.errors import ConfigError
 from goodbot.models.architecture import Architecture, read
-from goodbot.training_settings import training_settings
+from goodbot.training.settings import training_settings
 from goodbot_training.backends.torch import register_backend
 from goodbot_training.presets import resolve
 from goodbot_training.settings import PRESETS, TrainingSettings

@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot import training_progress as told
 from goodbot.errors import GoodbotError
+from goodbot.training import progress as told
 
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.daemon import Daemon

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from goodbot import training_progress as told
+from goodbot.training import progress as told
 
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]"  # CSI: colours, cursor

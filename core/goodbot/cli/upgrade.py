@@ -76,7 +76,7 @@ def _back(arguments: argparse.Namespace) -> int:
 
 def _available(installed: str) -> str | None:
     """The newer version that pip would install; None if there is none. Raises GoodbotError."""
-    from goodbot.jobs import child_environment
+    from goodbot.training.child import child_environment
 
     kept = ("PIP_", "SSL_CERT_", "XDG_", "NETRC", "REQUESTS_CA_BUNDLE")
     proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")

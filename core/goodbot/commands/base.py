@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from goodbot.people.erasure import Eraser
     from goodbot.people.notices import Notices
     from goodbot.plugins import PluginHost
-    from goodbot.scheduler import Scheduler
     from goodbot.server import Server
-    from goodbot.trainer import Trainer
+    from goodbot.training.scheduler import Scheduler
+    from goodbot.training.trainer import Trainer
 
 
 @dataclass(frozen=True, kw_only=True)

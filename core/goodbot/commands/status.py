@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from goodbot import training_progress
 from goodbot.commands.base import Call, Command, Result
 from goodbot.events import ChannelKind
 from goodbot.news.alarms import described
 from goodbot.people import pairing
 from goodbot.people.authorization import Grant
 from goodbot.store import access, runs, set_aside, suspects, turns
+from goodbot.training import progress as told
 
 _SHOWN = 60
 
@@ -69,7 +69,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
     if data["server"] == "down":
         lines.append("the model is not running; it is being started again")
     if data["training"]:
-        lines.append(training_progress.sentence(data["training"]))
+        lines.append(told.sentence(data["training"]))
     else:
         lines.append(str(data["next"]))
     if data["tainted"]:

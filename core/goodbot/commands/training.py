@@ -15,9 +15,9 @@ from goodbot.events import ChannelKind
 from goodbot.news import LiveMessage
 from goodbot.news.owners import news_key
 from goodbot.people.authorization import Grant, person
-from goodbot.scheduler import CANCELLED
 from goodbot.store import access, set_aside
-from goodbot.trainer import Verdict
+from goodbot.training.scheduler import CANCELLED
+from goodbot.training.trainer import Verdict
 
 _STOPPED = "the training was stopped; `status` says whether it goes on"
 _NOTHING = "Nothing has changed."

@@ -16,7 +16,6 @@ from goodbot.backend import BackendSpec
 from goodbot.doctor import weights
 from goodbot.doctor.checks import fail, failed, install, ok, short, size, warn
 from goodbot.errors import ConfigError, GoodbotError, MissingExtraError
-from goodbot.jobs import child_environment
 from goodbot.models import ResolvedModel, architecture, resolve
 from goodbot.models.directory import read_config
 from goodbot.models.disk import stored
@@ -24,6 +23,7 @@ from goodbot.models.estimate import estimate
 from goodbot.models.machine import available_memory, physical_memory, place
 from goodbot.plugins import choose_backend, missing_modules
 from goodbot.setup import Check, Examined, Probe
+from goodbot.training.child import child_environment
 
 _CHOOSE = "goodbot model use auto"
 _CHILD_SECONDS = 40.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from goodbot import anchors
 from goodbot.doctor.checks import fail, failed, ok, short, warn
 from goodbot.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.plugins import choose_backend, reward_policy
 from goodbot.setup import Check, Examined, Probe
+from goodbot.training import anchors
 
 
 async def config(examined: Examined) -> Sequence[Check]:

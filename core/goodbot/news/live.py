@@ -7,11 +7,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from goodbot import training_progress
 from goodbot.clock import Clock
 from goodbot.connector import Capability, Connector
 from goodbot.errors import RetriableError
 from goodbot.events import ChannelRef, MessageRef, Reply
+from goodbot.training import progress as told
 
 logger = logging.getLogger(__name__)
 
@@ -73,11 +73,11 @@ class LiveMessage:
         now = self._clock.monotonic()
         if now < self._next:
             return False
-        step, planned = training_progress.steps(said)
-        told = (said.get("phase"), 10 * step // planned if planned else 0)
-        if told == self._told and now < self._next + _STILL_SECONDS - _EDIT_SECONDS:
+        step, planned = told.steps(said)
+        tenth = (said.get("phase"), 10 * step // planned if planned else 0)
+        if tenth == self._told and now < self._next + _STILL_SECONDS - _EDIT_SECONDS:
             return False
-        self._told = told
+        self._told = tenth
         return True
 
     async def end(self, text: str) -> bool:
@@ -107,6 +107,6 @@ class LiveMessage:
 
 def shown(heading: str, progress: Mapping[str, Any]) -> str:
     """The message while the run goes on."""
-    bar = training_progress.block(progress, _BAR)
-    details = " · ".join(training_progress.details(progress))
-    return f"{heading}\n{training_progress.phase(progress)} {bar} {details}".rstrip()
+    bar = told.block(progress, _BAR)
+    details = " · ".join(told.details(progress))
+    return f"{heading}\n{told.phase(progress)} {bar} {details}".rstrip()

@@ -12,9 +12,9 @@ from goodbot.errors import boundary
 from goodbot.hookspecs import hookimpl
 from goodbot.news.alarms import advised
 from goodbot.news.courier import Courier, Notice
-from goodbot.scheduler import Readiness
 from goodbot.store import Store, news, runs, suspects
 from goodbot.store.adapters import AdapterRow
+from goodbot.training.scheduler import Readiness
 
 logger = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from goodbot.loopback import OWNER, Answer, Loopback
 from goodbot.plugins import PluginHost
 from goodbot.server import BASE
 from goodbot.store import runs
-from goodbot.trainer import Verdict
+from goodbot.training.trainer import Verdict
 
 RATER = "rater"
 TALKER = "talker"

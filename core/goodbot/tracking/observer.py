@@ -19,9 +19,9 @@ from goodbot.config import Config
 from goodbot.config.toml import section
 from goodbot.errors import MissingExtraError
 from goodbot.hookspecs import hookimpl
-from goodbot.jobs import child_environment
 from goodbot.plugins import missing_modules
 from goodbot.tracking.spec import Setting, TrackerSpec
+from goodbot.training.child import child_environment
 
 logger = logging.getLogger(__name__)
 

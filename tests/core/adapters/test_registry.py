@@ -39,7 +39,7 @@ async def loaded(bot: Bot) -> list[int]:
 
 
 STEPS = {
-    "publish": ("goodbot.trainer.publish", False),
+    "publish": ("goodbot.training.trainer.publish", False),
     "record": ("goodbot.store.adapters.add", True),
     "load": ("goodbot.serving.embedded.EmbeddedServer.load", True),
     "probe": ("goodbot.adapters.registry.AdapterRegistry.prepare", True),

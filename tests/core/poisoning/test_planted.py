@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from goodbot import rounds
 from goodbot.config import Grants, TrainingConfig
 from goodbot.doctor.data import contradictions
 from goodbot.loopback import Answer
@@ -14,6 +13,7 @@ from goodbot.ratings import RewardPolicy
 from goodbot.setup import CheckState, Examined
 from goodbot.store.runs import Item
 from goodbot.testing.clock import VirtualClock
+from goodbot.training import rounds
 from goodbot_training.rewards import binary
 
 from tests.core.builders import Bot, check, open_bot

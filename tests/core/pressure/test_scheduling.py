@@ -9,7 +9,7 @@ from goodbot.pressure import Readings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check, open_bot, until
-from tests.core.test_scheduler import at, rest
+from tests.core.training.test_scheduler import at, rest
 
 IDLE = Readings(on_battery=False, others_load=0.05)
 BATTERY = Readings(on_battery=True, others_load=0.05)

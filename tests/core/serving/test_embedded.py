@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from goodbot.errors import ServerError
-from goodbot.jobs import child_environment
 from goodbot.server import Generated, GenerateRequest
 from goodbot.serving import embedded
 from goodbot.serving.embedded import EmbeddedServer
+from goodbot.training.child import child_environment
 
 from tests.core.builders import SPEC, Fake
 

@@ -16,20 +16,20 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot import dry_run, rounds
 from goodbot.adapters import AdapterRegistry
 from goodbot.backend import BackendSpec
 from goodbot.clock import Clock
 from goodbot.config import TrainingConfig
 from goodbot.errors import GoodbotError, TrainingError, boundary
 from goodbot.events import Message
-from goodbot.going_live import GoingLive, Verdict
-from goodbot.job import make_job
 from goodbot.plugins import PluginHost
 from goodbot.ratings import RewardPolicy
 from goodbot.store import Store, claimable, codec, progress, runs, set_aside
 from goodbot.store.progress import Underway
-from goodbot.tries import Tries
+from goodbot.training import dry_run, rounds
+from goodbot.training.going_live import GoingLive, Verdict
+from goodbot.training.job import make_job
+from goodbot.training.tries import Tries
 
 __all__ = ["STOPPED", "Trainer", "Verdict"]
 
@@ -118,7 +118,7 @@ class Trainer:
         return verdict
 
     async def dry_run(self, *, busy: bool = False) -> dry_run.Prospect:
-        """What `run` would do now, and what it would cost, without doing it; see `goodbot.dry_run`."""
+        """What `run` would do now and what it would cost, without doing it."""
         parent = await self._registry.usable_ancestor(await self._registry.active())
         async with self._looking:
             return await dry_run.look(

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goodbot import jobs, rounds
 from goodbot.adapters import AdapterRegistry
 from goodbot.backend import BackendSpec
 from goodbot.config import TrainingConfig
 from goodbot.errors import GoodbotError
 from goodbot.events import Message
-from goodbot.job import make_job
 from goodbot.ratings import RewardPolicy
 from goodbot.store import Store, claimable, progress, runs
 from goodbot.store.progress import Underway
-from goodbot.training_settings import shape
+from goodbot.training import child, rounds
+from goodbot.training.job import make_job
+from goodbot.training.settings import shape
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ async def _estimate(
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     try:
         made = await make_job(store, registry, run=_NEXT, items=items, folder=folder, **job)
-        done = await jobs.train(backend, {**made, "run": 0}, _ignore, mode="plan")
+        done = await child.train(backend, {**made, "run": 0}, _ignore, mode="plan")
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return dict(done.get("estimate", {}))

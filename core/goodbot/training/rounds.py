@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import aiosqlite
 
-from goodbot import claims
 from goodbot.config import TrainingConfig
 from goodbot.ratings import RewardPolicy
 from goodbot.store import claimable, suspects
 from goodbot.store.claimable import Candidate, Pool
 from goodbot.store.runs import Item
+from goodbot.training import claims
 
 
 async def take(

@@ -11,7 +11,7 @@ from goodbot import RewardPolicy, hookimpl
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check, open_bot, rows, until
-from tests.core.test_trainer import Veto
+from tests.core.training.test_trainer import Veto
 
 
 async def runs_so_far(bot: Bot) -> int:

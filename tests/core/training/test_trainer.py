@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import hookimpl, jobs
+from goodbot import hookimpl
 from goodbot.errors import StoreError, TrainingError, UsageError
 from goodbot.store import runs
+from goodbot.training import child
 
 from tests.core.builders import SPEC, Fake, check, open_bot, rows, until
 
@@ -278,13 +279,13 @@ async def test_the_job_says_what_the_protocol_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[dict[str, Any]] = []
-    real = jobs.train
+    real = child.train
 
     async def train(spec: Any, job: Any, on_event: Any) -> Any:
         seen.append(job)
         return await real(spec, job, on_event)
 
-    monkeypatch.setattr(jobs, "train", train)
+    monkeypatch.setattr(child, "train", train)
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.train()
@@ -314,7 +315,7 @@ async def alone(tmp_path: Path, mode: str) -> Any:
     async def ignore(event: Any) -> None:
         pass
 
-    return await jobs.train(SPEC, job, ignore)
+    return await child.train(SPEC, job, ignore)
 
 
 @pytest.mark.parametrize(("mode", "kind"), [("nan", "nan"), ("oom", "oom"), ("crash", "killed")])
@@ -328,8 +329,8 @@ async def test_a_child_that_says_nothing_any_more_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped as it is, it does not even hear SIGTERM."""
-    monkeypatch.setattr(jobs, "_SILENT_SECONDS", 0.6)
-    monkeypatch.setattr(jobs, "_TERMINATE_SECONDS", 0.2)
+    monkeypatch.setattr(child, "_SILENT_SECONDS", 0.6)
+    monkeypatch.setattr(child, "_TERMINATE_SECONDS", 0.2)
     with pytest.raises(TrainingError, match=r"said nothing for 0\.01 minutes") as error:
         await alone(tmp_path, "stopped")
     assert error.value.kind == "silent"
@@ -343,11 +344,11 @@ async def test_a_child_that_cannot_even_start(tmp_path: Path) -> None:
         pass
 
     with pytest.raises(TrainingError, match="without a result"):
-        await jobs.train(replace(SPEC, worker="tests.core.no_such"), {"big": "x" * 10**6}, ignore)
+        await child.train(replace(SPEC, worker="tests.core.no_such"), {"big": "x" * 10**6}, ignore)
 
 
 async def test_no_secret_reaches_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "12345:secret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    assert not any("secret" in value for value in jobs.child_environment().values())
-    assert jobs.child_environment()["HF_HUB_OFFLINE"] == "1"
+    assert not any("secret" in value for value in child.child_environment().values())
+    assert child.child_environment()["HF_HUB_OFFLINE"] == "1"

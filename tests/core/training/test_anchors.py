@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import anchors, jobs
 from goodbot.config import Config, ServingConfig, TrainingConfig
 from goodbot.errors import ConfigError
+from goodbot.training import anchors, child
 
 from tests.core.builders import open_bot
 
@@ -54,13 +54,13 @@ def test_a_file_that_does_not_serve_is_refused(
 
 async def test_a_job_carries_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
-    train = jobs.train
+    train = child.train
 
     def looked_at(backend: Any, job: Any, *rest: Any, **more: Any) -> Any:
         seen.append(job["anchors"])
         return train(backend, job, *rest, **more)
 
-    monkeypatch.setattr(jobs, "train", looked_at)
+    monkeypatch.setattr(child, "train", looked_at)
     async with open_bot(tmp_path, anchors=("Hello", "Bye")) as bot:
         await bot.rated(8)
         await bot.train()

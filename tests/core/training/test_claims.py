@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.claims import MEMORY, age_weight, claim
 from goodbot.ratings import Moments, RewardPolicy
 from goodbot.store import claimable
 from goodbot.store.claimable import Candidate
 from goodbot.store.runs import Item
+from goodbot.training.claims import MEMORY, age_weight, claim
 from goodbot.turns import Turn
 from goodbot_training.rewards import binary
 from hypothesis import given

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import tries
 from goodbot.app import App
 from goodbot.store import access, runs
+from goodbot.training import tries
 
 from tests.core.builders import GRANTS, Bot, check, config, open_bot, plugins, rows, until
-from tests.core.test_trainer import children
+from tests.core.training.test_trainer import children
 
 
 async def held_at(bot: Bot, step: int) -> None:

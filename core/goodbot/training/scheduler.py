@@ -19,7 +19,7 @@ from goodbot.plugins import PluginHost
 from goodbot.pressure import Gauge
 from goodbot.store import Store, access, adapters, claimable, runs
 from goodbot.store.progress import Underway
-from goodbot.trainer import STOPPED, Trainer, Verdict
+from goodbot.training.trainer import STOPPED, Trainer, Verdict
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from goodbot import jobs
 from goodbot.backend import BackendSpec
 from goodbot.errors import TrainingError
 from goodbot.store import Store, progress
+from goodbot.training import child
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Tries:
     ) -> Mapping[str, Any]:
         """Run a job to its end; returns the `done` event. Cancelling ends the child.
 
-        Raises TrainingError as `jobs.train` does, when another try would not help: kind `oom` only
+        Raises TrainingError as `child.train` does, when another try would not help: kind `oom` only
         after the smallest plan has failed.
         """
         while True:
@@ -47,7 +47,7 @@ class Tries:
             attempt = min(MOST - 1, now.memory + now.starts - 1)
             before = kernel_kills()
             try:
-                return await jobs.train(self._backend, {**job, "attempt": attempt}, on_event)
+                return await child.train(self._backend, {**job, "attempt": attempt}, on_event)
             except TrainingError as error:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)
