@@ -1,7 +1,7 @@
 """The contract between the core and what trains and samples a model.
 
 The core never imports an ML framework. A backend plugin registers a `BackendSpec`; training and
-sampling run in child processes, `python -m WORKER train` and `python -m WORKER serve`, which speak
+sampling run in child processes, `python -m WORKER train|plan|serve`, which speak
 JSON lines on stdin and stdout (see `docs/worker-protocol.md`). Inside such a child, the class
 named by `BackendSpec.factory` is a `TrainingBackend`; it is held to
 `goodbot.testing.BackendContract`.
@@ -108,7 +108,7 @@ class StepStats:
     token_acceptance: float
     """The part of the tokens whose importance ratio lies inside the token band."""
     trajectory_acceptance: float
-    """Mean of the trajectory term: of the mask, or of the scale."""
+    """Mean of the objective's trajectory term; 1 for one that has no band for whole answers."""
     grad_norm: float
     """Before clipping."""
     tokens: int = 0

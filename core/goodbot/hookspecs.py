@@ -75,12 +75,17 @@ def on_rating(event: RatingEvent, receipt: Receipt) -> Awaitable[None] | None:
 
 @hookspec
 def on_training_started(run: int, items: int) -> Awaitable[None] | None:
-    """A training run has claimed its ratings and its child process has started."""
+    """A training run has claimed its ratings; its child process starts next."""
 
 
 @hookspec
 def on_training_progress(run: int, progress: Mapping[str, Any]) -> Awaitable[None] | None:
     """The trainer reports phase, step, loss, acceptance rates and the time left."""
+
+
+@hookspec
+def on_training_interrupted(run: int) -> Awaitable[None] | None:
+    """A run's child was stopped and the run waits; when it goes on, it is started again."""
 
 
 @hookspec
@@ -95,12 +100,12 @@ def on_adapter_activated(version: int, previous: int) -> Awaitable[None] | None:
 
 @hookspec
 def veto_capture(turn: Turn) -> str | None:
-    """Refuse to learn from a turn; it is answered, but cannot be rated."""
+    """Refuse to learn from a turn; it is answered, but ratings of it train nothing."""
 
 
 @hookspec
 def veto_training(items: int) -> str | None:
-    """Refuse to start a training run now."""
+    """Refuse to start an automatic training run, or to go on with one, now."""
 
 
 @hookspec

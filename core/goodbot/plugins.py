@@ -181,6 +181,10 @@ class PluginHost:
         """See `hookspecs.on_training_progress`."""
         await self._observe("on_training_progress", run=run, progress=progress)
 
+    async def on_training_interrupted(self, run: int) -> None:
+        """See `hookspecs.on_training_interrupted`."""
+        await self._observe("on_training_interrupted", run=run)
+
     async def on_training_finished(self, run: int, state: str, reason: str) -> None:
         """See `hookspecs.on_training_finished`."""
         await self._observe("on_training_finished", run=run, state=state, reason=reason)

@@ -11,8 +11,6 @@ def test_with_no_ratings_it_says_why_and_exits_with_2(bot: Bot) -> None:
     assert (done.returncode, done.stderr) == (2, "")
     assert done.stdout.splitlines() == [
         "There is nothing to train on: rate some answers first.",
-        "Rated answers: 0 to learn from, 0 held out, which the gate asks about and a later run learns "
-        "from.",
         "Now: it does not start by itself: 0 of 40 ratings until the next training.",
     ]
 

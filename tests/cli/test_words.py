@@ -15,8 +15,8 @@ from goodbot.lock import HomeLock, prepare_home
 from tests.cli.program import need_backend
 
 COMMANDS = (
-    "run", "chat", "demo", "status", "good", "bad", "undo", "history", "train", "pause", "resume",
-    "off", "rollback", "adapters", "plugins", "doctor",
+    "run", "chat", "demo", "status", "good", "bad", "stars", "undo", "history", "why", "train",
+    "pause", "resume", "cancel", "release", "off", "rollback", "adapters", "plugins", "doctor",
 )  # fmt: skip
 REPORTS = ("status", "history", "adapters", "plugins")
 

@@ -70,9 +70,12 @@ def train() -> int:
         time.sleep(3600)
     elif mode == "steps":
         steps(job, modes)
-    elif mode == "guilty":
-        turns = [{"id": job["items"][0]["id"], "reason": "its gradient explodes"}]
-        emit(event="quarantine", turns=turns)
+    elif mode.startswith("guilty"):
+        trained = [item["id"] for item in job["items"] if item["split"] == "train"]
+        emit(event="quarantine", turns=[{"id": trained[0], "reason": "its gradient explodes"}])
+        go = Path(job["model"]) / "go"
+        while mode == "guilty slow" and not go.exists():
+            time.sleep(0.005)
     elif mode in ("nan", "oom", "memory"):
         emit(event="failed", kind=mode, reason=f"The loss was {mode}.")
         return 0

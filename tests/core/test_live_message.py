@@ -122,6 +122,15 @@ async def test_a_shared_channel_hears_no_reasons(tmp_path: Path) -> None:
         assert board.edits[-1][1] == "v1 answers now."
 
 
+async def test_not_even_who_waits_hears_them_there(tmp_path: Path) -> None:
+    async with open_board(tmp_path) as (bot, _):
+        await bot.command("enable", channel=ROOM)
+        await bot.rated(8)
+        bot.fake.set(train="nan")
+        told = await bot.command("train", "wait", channel=ROOM)
+        assert told == "Nothing has changed."
+
+
 async def test_if_the_message_is_lost_the_news_tell_it(tmp_path: Path) -> None:
     async with open_board(tmp_path) as (bot, board):
         await bot.rated(8)

@@ -246,6 +246,7 @@ OBSERVATIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("on_rating", {"event": RATING, "receipt": RECEIPT}),
     ("on_training_started", {"run": 1, "items": 40}),
     ("on_training_progress", {"run": 1, "progress": {"step": 3}}),
+    ("on_training_interrupted", {"run": 1}),
     ("on_training_finished", {"run": 1, "state": "activated", "reason": "It is better."}),
     ("on_adapter_activated", {"version": 2, "previous": 1}),
 )
@@ -273,6 +274,10 @@ class Observer:
     async def on_training_progress(self, run: int, progress: Mapping[str, Any]) -> None:
         await asyncio.sleep(0)
         self.seen.append(("on_training_progress", {"run": run, "progress": progress}))
+
+    @hookimpl
+    def on_training_interrupted(self, run: int) -> None:
+        self.seen.append(("on_training_interrupted", {"run": run}))
 
     @hookimpl
     async def on_training_finished(self, run: int, state: str, reason: str) -> None:

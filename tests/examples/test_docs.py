@@ -73,6 +73,15 @@ def test_the_pilot_test_passes(files: Path) -> None:
 
 
 def test_every_link_leads_somewhere() -> None:
-    for page in (ROOT / "docs").glob("*.md"):
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        links = re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8"))
+        for target, anchor in links:
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in headings(there), f"{page.name}: {target}#{anchor}"
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as they are made of its headings."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.M)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in found}

@@ -57,7 +57,7 @@ ARMS = {
         ),
         Arm(
             name=TRL, about="TRL's own KTOTrainer: same LoRA, ratings and number of steps",
-            trainer="trl", settings={"objective": "kto", "learning_rate_scale": 0.6},
+            trainer="trl", settings={"objective": "kto", "learning_rate_scale": 0.3},
         ),
         Arm(name="4-bit writer", about="the default on answers of a 4-bit copy", writer="4-bit"),
         Arm(name="stale writer", about="the default on an older adapter's answers", writer="stale"),

@@ -46,10 +46,25 @@ def test_with_enough_memory_a_whole_batch_goes_through_at_once() -> None:
 def test_what_is_needed_is_weights_adapter_activations_and_one_chunk_of_logits() -> None:
     kept = 8 * (10 * 512 + 10 * 512 + 4 * 512 + 5 * 1536) * 4  # a token's, in all layers
     here = place(10**12)
-    chunk = 12 * 32000 * (memory.LOGITS_AT_ONCE // 32000)
+    chunk = 12 * 32000 * (memory.CHUNK // 32000)
     assert here.needed(5000, recompute=False) == 10**9 + 5000 * kept + chunk
     assert here.needed(100, recompute=False) == 10**9 + 100 * kept + 100 * 12 * 32000
     assert here.needed(5000, recompute=True) == 10**9 + 5000 * (8 * 512 * 4 + kept // 8) + chunk
+
+
+def test_no_turn_is_longer_than_the_model_can_see() -> None:
+    short = Memory(
+        free=1,
+        fixed=0,
+        width=4,
+        model=architecture.read({**CONFIG, "max_position_embeddings": 512}),
+    )
+    assert short.within(job()).settings.max_sequence_tokens == 512
+    assert (
+        short.within(job(settings={"max_sequence_tokens": 64})).settings.max_sequence_tokens == 64
+    )
+    unknown = Memory(free=1, fixed=0, width=4, model=None)
+    assert unknown.within(job()) == job()
 
 
 def test_with_less_memory_less_goes_through_down_to_the_longest_turn() -> None:

@@ -156,6 +156,19 @@ def test_tapered_holds_only_good_answers_to_the_base() -> None:
     assert held - free == pytest.approx(0.1 * (np.exp(gap) - gap - 1).sum() / N)
 
 
+def test_a_bad_answers_token_that_has_vanished_is_still_a_number() -> None:
+    torch = require("torch")
+    data = {name: torch.tensor(array) for name, array in arrays(np.float32).items()}
+    bad = int(data["advantages"].argmin())
+    data["policy_logprobs"][bad, 0] = -200.0
+    data["policy_logprobs"].requires_grad_()
+    value, statistics = objective("tapered")(torch, **data, normalizer=N)
+    value.backward()
+    assert torch.isfinite(value)
+    assert torch.isfinite(data["policy_logprobs"].grad).all()
+    assert all(torch.isfinite(statistic).all() for statistic in statistics.values())
+
+
 def test_padding_counts_for_nothing() -> None:
     data = arrays()
     garbage = {

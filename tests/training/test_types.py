@@ -89,6 +89,12 @@ def test_a_bad_item(changes: dict[str, Any], word: str) -> None:
         {"trajectory_high": 0.9},
         {"trajectory_low": "low"},
         {"gate_max_tokens": 0},
+        {"gate_max_length_ratio": 0.5},
+        {"gate_min_distinct": 3.0},
+        {"gate_max_drift": -1.0},
+        {"gate_max_anchor_loss": -1.0},
+        {"trajectory_high": 0.0},
+        {"trajectory_low": -1.0},
     ],
 )
 def test_a_bad_setting(settings: dict[str, Any]) -> None:

@@ -12,17 +12,16 @@ import json
 import resource
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goodbot.errors import ConfigError, TrainingError
 from goodbot.models import architecture, estimate
 from goodbot.models.machine import place
 
+from goodbot_training.backends.head import CHUNK
 from goodbot_training.types import Job
 
-LOGITS_AT_ONCE = 1 << 24
-"""Logits that are there at the same time (`backends/*/logprobs.py`)."""
 _RUNTIME = 600_000_000
 """Bytes of a process before it holds a model: Python and the framework."""
 _SHARE = 0.9
@@ -74,6 +73,13 @@ class Memory:
             raise memory.too_little(fixed)
         return memory
 
+    def within(self, job: Job) -> Job:
+        """The job without turns that are longer than the model can see."""
+        settings = job.settings
+        if self.model is None or settings.max_sequence_tokens <= self.model.context:
+            return job
+        return replace(job, settings=replace(settings, max_sequence_tokens=self.model.context))
+
     def needed(self, tokens: int, *, recompute: bool) -> int:
         """Bytes of a round that puts so many tokens through at once."""
         if self.model is None:
@@ -82,7 +88,7 @@ class Memory:
         if recompute:  # each layer's input, and one layer as a whole
             kept = self.model.layers * self.model.hidden * self.width
             layers = kept + layers // self.model.layers
-        rows = min(tokens, max(1, LOGITS_AT_ONCE // self.model.vocabulary))
+        rows = min(tokens, max(1, CHUNK // self.model.vocabulary))
         logits = estimate.logits(self.model) * rows
         return self.fixed + layers * tokens + logits
 

@@ -59,6 +59,9 @@ class Ratios:
     advantages: Array
 
 
+_MOST_TOLD = 60.0
+"""Nats to which a token's distance from the base is cut in the statistics: e^89 is infinite in fp32."""
+
 TokenTerm = Callable[[Any, Ratios, float, float], Array]
 """`(xp, ratios, low, high) → (B, R)`"""
 TrajectoryTerm = Callable[[Any, Array, float, float], Array]
@@ -200,10 +203,16 @@ class MisPo:
         coefficients, counts = self.coefficients(xp, log_ratio, sampling_logprobs, advantages, mask)
         gain = (coefficients * advantages[:, None] * policy_logprobs).sum()
         difference = (reference_logprobs - policy_logprobs) * mask
-        kl = xp.exp(difference) - difference - 1.0
-        hold = (self.held(xp, advantages) * kl).sum()
+        # Held or not is decided before exp: 0 · exp(a token that has vanished) would be no number.
+        hold = _k3(xp, difference * self.held(xp, advantages)).sum()
         loss = (self.kl * hold - gain) / normalizer
-        return loss, {"kl": detach(xp, kl).sum(), **counts}
+        kl = _k3(xp, xp.clip(detach(xp, difference), None, _MOST_TOLD)).sum()
+        return loss, {"kl": kl, **counts}
+
+
+def _k3(xp: Any, difference: Array) -> Array:
+    """e^d - d - 1: never below 0, and 0 at 0."""
+    return xp.exp(difference) - difference - 1.0
 
 
 def detach(xp: Any, array: Array) -> Array:

@@ -19,7 +19,8 @@ with `balanced` 4.8e-4 for Qwen3-0.6B and 2.1e-4 for Qwen3-8B. For a mixture tho
 ones, few beside what there is, so its rate is halved; each of its experts gets the rank
 divided by the experts that a token meets, so the rank is doubled (and alpha with it, which keeps
 alpha / rank). Nothing was measured at those sizes: the defaults were chosen on models of a million
-parameters, and the factors of the other presets are steps of two around them.
+parameters, and the factors of the other presets are steps of two around them. `steps` is a limit
+beside `max_passes`, which ends a round of 40 ratings after 48 steps with each of them.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _times(value: float, factor: float) -> float:
 
 
 def _why(settings: TrainingSettings, own: Mapping[str, Any], shape: Architecture | None) -> str:
-    """`balanced, 0.6B dense: rate 4.4e-04, 32 steps, KL 0.1, rank 8 (yours: kl)`."""
+    """`balanced, 0.6B dense: rate 4.8e-04, up to 96 steps, KL 0.1, rank 8 (yours: kl)`."""
     if shape is None:
         kind, rate = "a model of unknown shape", settings.learning_rate
     else:
@@ -90,7 +91,7 @@ def _why(settings: TrainingSettings, own: Mapping[str, Any], shape: Architecture
         if rate
         else [f"rate by its size times {settings.learning_rate_scale:g}"]
     )
-    told += [f"{settings.steps} steps", f"KL {settings.kl:g}", f"rank {settings.rank}"]
+    told += [f"up to {settings.steps} steps", f"KL {settings.kl:g}", f"rank {settings.rank}"]
     named = sorted(set(own) - {"preset"})
     yours = f" (yours: {', '.join(named)})" if named else ""
     return f"{settings.preset}, {kind}: {', '.join(told)}{yours}"

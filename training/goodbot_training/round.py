@@ -40,7 +40,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     started = time.monotonic()
     objective = make_objective(job.settings)  # first: an unknown name must not cost a model load
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
-    checkpoints = Checkpoints(job.checkpoints, job)
+    checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     _progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
     backend.load(

@@ -27,7 +27,7 @@ def learning_rate_for(parameters: int) -> float:
     """The AdamW rate for a LoRA on a model with so many weights in the adapted projections.
 
     `3e-3 · (10^6 / parameters)^0.3`, at most 3e-3, which is what the tiny model learns best at. The
-    power leads to the rates in common use for LoRA (4e-4 at 0.5 billion, 2e-4 at 8 billion); it
+    power leads to the rates in common use for LoRA (5e-4 at 0.4 billion, 2e-4 at 8 billion); it
     was not measured at those sizes.
     """
     return min(3e-3, 3e-3 * (1e6 / max(parameters, 1)) ** 0.3)
@@ -83,7 +83,8 @@ class TrainingSettings:
     gate_max_tokens: int = 64
     gate_max_foreign: float = 0.012
     """The part of the answers that may hold something the base would hardly ever say: about half
-    the part of its knowledge that a candidate may lose, counted from the base over all rounds."""
+    the part of its knowledge that a candidate may lose, counted from the base over all rounds. What
+    chance does is allowed too: see `goodbot_training.gate.decide.foreign_allowed`."""
     gate_min_retained: float = 0.95
     """The part of the tokens that the base is sure of which the candidate must still expect."""
     gate_max_anchor_loss: float = 1.5
@@ -125,6 +126,7 @@ class TrainingSettings:
             raise ValueError(f"There is no preset {self.preset}; have: {', '.join(PRESETS)}.")
         for name in (
             "rank", "batch_size", "steps", "max_passes", "max_sequence_tokens", "slice_steps",
+            "tokens_per_forward", "gate_max_tokens", "gate_max_length_ratio",
         ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ValueError(f"Training setting {name} must be at least 1.")
@@ -134,13 +136,15 @@ class TrainingSettings:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"Training setting {name} must be above 0.")
-        for name in ("warmup", "weight_decay", "kl", "gate_anchors", "slice_seconds"):
-            if getattr(self, name) < 0:
+        for name in (
+            "warmup", "weight_decay", "kl", "slice_seconds", "trajectory_low", "gate_anchors",
+            "gate_max_anchor_loss", "gate_max_drift",
+        ):  # fmt: skip
+            if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"Training setting {name} must not be negative.")
-        for name in ("tokens_per_forward", "gate_max_tokens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Training setting {name} must be at least 1.")
-        for name in ("gate_max_foreign", "gate_min_retained", "gate_max_degenerate"):
+        for name in (
+            "gate_max_foreign", "gate_min_retained", "gate_max_degenerate", "gate_min_distinct",
+        ):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Training setting {name} must lie between 0 and 1.")
         if self.base_bits not in (None, 4):
@@ -149,7 +153,8 @@ class TrainingSettings:
             raise ValueError("Training setting ema_decay must be at least 0 and below 1.")
         if self.token_low > 1 or self.token_high < 1:
             raise ValueError("The band token_low to token_high must hold 1.")
-        if (self.trajectory_low or 1) > 1 or (self.trajectory_high or 1) < 1:
+        low, high = self.trajectory_low, self.trajectory_high
+        if (low is not None and low > 1) or (high is not None and high < 1):
             raise ValueError("The band trajectory_low to trajectory_high must hold 1.")
 
 

@@ -78,6 +78,7 @@ def _rating(commands: Commands[Any]) -> None:
         _call(commands, name, text, "ANSWER", "an id from `goodbot history`")
     stars = _call(commands, "stars", "how good it was, 1 to 5, beside good or bad")
     stars.add_argument("words", nargs="+", metavar="COUNT [ANSWER]", help="0 takes the stars back")
+    stars.usage = "%(prog)s [-h] [--json] COUNT [ANSWER]"
     _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
     _call(commands, "why", "what the version that answers was trained on, and what it changed")
 

@@ -38,7 +38,8 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     """What `data` says, a line a subject."""
     trains = data["trains"]
     lines = [_what(data)] if trains else ["There is nothing to train on: rate some answers first."]
-    lines.append(_ratings(data))
+    if data["train"] or data["held_out"]:
+        lines.append(_ratings(data))
     if unused := _unused(data):
         lines.append(f"Not used: {'; '.join(unused)}.")
     if trains:

@@ -119,7 +119,7 @@ COMMANDS = (
         grant=Grant.RATE,
         personal=True,
         run=stars,
-        summary="how good it was, 1 to 5, beside good or bad; 0 takes the stars back",
+        summary="1 to 5, beside good or bad; 0 takes them back",
         usage="COUNT [ANSWER]",
     ),
     Command(

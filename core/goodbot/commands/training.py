@@ -37,7 +37,7 @@ async def train(call: Call) -> Result:
     run = await s.scheduler.start(f"asked for by {person(call.user)}")
     later = None
     if "wait" in call.args:
-        later = partial(_verdict, run, ratings, although)
+        later = partial(_verdict, call, run, ratings, although)
     elif not call.direct and (
         message := await _message(call, f"Learning from {ratings} ratings{although}")
     ):
@@ -50,8 +50,10 @@ async def train(call: Call) -> Result:
     )
 
 
-async def _verdict(run: asyncio.Task[Verdict], ratings: int, although: str) -> Result:
+async def _verdict(call: Call, run: asyncio.Task[Verdict], ratings: int, although: str) -> Result:
     await asyncio.wait([run])  # who waits no longer must not end it
+    if call.event.channel.kind is ChannelKind.SHARED:
+        return Result(text=_ending(run, private=False))
     if run.cancelled():
         raise TrainingError(_STOPPED)
     verdict = run.result()
@@ -222,7 +224,7 @@ COMMANDS = (
         grant=Grant.ADMINISTER,
         run=train,
         needs_server=True,
-        summary="train now on all ratings that are not used yet; `--dry-run`: what that would be",
+        summary="train now on all unused ratings; `--dry-run`: what that would be",
         usage="[--dry-run]",
     ),
     Command(

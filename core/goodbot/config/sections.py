@@ -27,7 +27,7 @@ class ServingConfig:
     messages_per_minute: int = 12
     """Of one person who is neither owner nor rater; more are not answered."""
     seed: int = 0
-    """The same question at the same place in the same order gets the same answer."""
+    """Answers are drawn by it and the id of the message, trainings by it alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -145,12 +145,16 @@ async def contradictions(examined: Examined) -> Sequence[Check]:
 def _last_run(last: dict[str, str]) -> Check:
     text = f"the last run was {last['state']}: {last['reason']}".removesuffix(": ")
     if last["state"] == "running":
-        return ok("training", "one is under way; `goodbot status` shows how far it is")
+        return ok(
+            "training", "one is under way or interrupted; `goodbot status` says how far it is"
+        )
     if last["state"] == "failed":
         return warn("training", text, "goodbot train")
     if last["state"] == "refused":
         return warn("training", text, "keep rating, good answers too; it is tried again")
-    return ok("training", f"the last run was {last['state']}; `goodbot why` tells what it changed")
+    if last["state"] == "activated":
+        return ok("training", "the last run went live; `goodbot why` tells what it changed")
+    return ok("training", text)
 
 
 def _model(examined: Examined) -> str:

@@ -64,6 +64,11 @@ class Courier:
             if not said:
                 await self._store.write(lambda db: news.untell(db, key))
 
+    async def over(self, key: str) -> None:
+        """What was told is over: it is told again, should it happen again."""
+        self._told.discard(key)
+        await self._store.write(lambda db: news.untell(db, key))
+
     async def whisper(self, event: CommandEvent, receipt: Receipt) -> bool:
         """Answer a command of a shared channel in the private chat, or, without one, not at all.
 

@@ -84,15 +84,21 @@ class OwnerNews:
                     await self._tell(key, owner, text)
 
     async def _look_at_ratings(self) -> None:
-        """Tell of ratings that have begun to contradict; looks only when there are new ones."""
+        """Tell once of ratings that have begun to contradict; looks only when there are new ones.
+
+        Which rating has set an alarm off changes while it is on, so the key does not name it.
+        """
         newest = await self._store.read(suspects.newest)
         if newest == self._looked_at:
             return
         found = await self._store.read(lambda db: suspects.alarmed(db, self._registry.scope))
-        for alarm in found:
+        on = {f"alarm {alarm.against} {alarm.rater}": alarm for alarm in found}
+        for key in await self._store.read(lambda db: news.told_of(db, "alarm")):
+            if key.rpartition(" ")[0] not in on:
+                await self._courier.over(key)
+        for subject, alarm in on.items():
             for owner in self._owners():
-                key = f"alarm {alarm.against} {alarm.rater} {alarm.seq} {owner}"
-                await self._tell(key, owner, advised(alarm))
+                await self._tell(f"{subject} {owner}", owner, advised(alarm))
         self._looked_at = newest if not found else None
 
     async def _tell(self, key: str, owner: str, text: str) -> None:

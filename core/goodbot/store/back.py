@@ -25,6 +25,7 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "grants": "people named by pairing or by `people grant`: name them in config.toml",
         "links": "linked accounts: each is a rater of its own again",
         "quarantines": "spans of ratings left out: what they hold stays away until rated again",
+        "set_aside": "answers that trainings have left out: they train again",
     },
 }
 """By schema: tables that the release before has no place for, and what is lost with their rows."""

@@ -93,6 +93,13 @@ async def raters(db: aiosqlite.Connection, scope: str) -> list[tuple[str, bool]]
     return [(row[3] or row[0], row[2] > (last[0] if last else 0)) for row in rows]
 
 
+async def told_of(db: aiosqlite.Connection, subject: str) -> list[str]:
+    """The keys under which somebody was told of a subject, their first word."""
+    start = f"{subject} "
+    query = "SELECT person FROM told WHERE substr(person, 1, ?) = ?"
+    return [row[0] for row in await fetch(db, query, (len(start), start))]
+
+
 async def told(db: aiosqlite.Connection, key: str) -> bool:
     """Whether somebody was told this already."""
     return first(await fetch(db, "SELECT 1 FROM told WHERE person = ?", (key,))) is not None

@@ -147,6 +147,13 @@ async def finish(
     return ended
 
 
+async def live(db: aiosqlite.Connection, run: int) -> str | None:
+    """With which reason a run's adapter went live; None when it did not, or is taken back."""
+    rows = await fetch(db, "SELECT reason FROM runs WHERE id = ? AND state = 'activated'", (run,))
+    row = first(rows)
+    return row[0] if row else None
+
+
 async def last_runs(
     db: aiosqlite.Connection, scope: str, limit: int = 1, *, model: str = ""
 ) -> list[Run]:

@@ -69,5 +69,11 @@ async def listed(db: aiosqlite.Connection, model: str) -> list[SetAside]:
 
 async def release(db: aiosqlite.Connection, model: str, *, but: str = "") -> int:
     """Let them train again; returns how many. Those set aside under the settings `but` stay."""
+    # The run under way goes without them to its end, so it will not have used them up.
+    await db.execute(
+        "UPDATE turns SET spent = NULL WHERE (id, spent) IN (SELECT turn, run FROM set_aside"
+        " WHERE model = ? AND settings <> ? AND kind = 'nan')",
+        (model, but),
+    )
     rows = await db.execute("DELETE FROM set_aside WHERE model = ? AND settings <> ?", (model, but))
     return rows.rowcount

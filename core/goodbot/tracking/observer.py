@@ -29,6 +29,8 @@ _FINISH_SECONDS = 30.0
 """How long a tracker may take to finish when goodbot itself stops."""
 _WAITING = 10_000
 """Lines that may wait for a tracker; more are dropped."""
+_LAST_WORDS = 4096
+"""Bytes of its stderr that are kept, for the reason of a failure."""
 _ABOUT_STEPS = {"step", "steps", "run"}
 
 
@@ -74,6 +76,12 @@ class Tracking:
                 feed.put({"step": progress.get("step", 0), "numbers": numbers})
 
     @hookimpl
+    def on_training_interrupted(self, run: int) -> None:
+        """Let the trackers end; when the run goes on, it gets others."""
+        for feed in self._feeds.pop(run, []):
+            feed.put(None)
+
+    @hookimpl
     def on_training_finished(self, run: int, state: str) -> None:
         """Let the trackers finish, while goodbot goes on."""
         for feed in self._feeds.pop(run, []):
@@ -83,8 +91,7 @@ class Tracking:
     async def stop(self) -> None:
         """Give those that still write half a minute, then end them. Idempotent."""
         for run in list(self._feeds):
-            for feed in self._feeds.pop(run):
-                feed.put(None)
+            self.on_training_interrupted(run)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=_FINISH_SECONDS)
         for task in list(self._tasks):
@@ -127,16 +134,17 @@ class _Feed:
             logger.warning("run %d is not tracked with %s: %s", self._run, spec.name, error)
             return
         assert process.stderr is not None  # noqa: S101  opened as a pipe
+        writing = asyncio.create_task(self._write(process), name="tracker input")
         try:
-            writing = asyncio.create_task(self._write(process), name="tracker input")
-            last = ""
-            while line := await process.stderr.readline():
-                last = line.decode("utf-8", "replace").strip() or last
-            writing.cancel()
+            said = b""
+            while more := await process.stderr.read(_LAST_WORDS):  # a line of theirs may be endless
+                said = (said + more)[-_LAST_WORDS:]
             if await process.wait():
-                reason = last or "it ended without a word"
+                lines = said.decode("utf-8", "replace").strip().splitlines()
+                reason = lines[-1].strip() if lines else "it ended without a word"
                 logger.warning("run %d is not tracked with %s: %s", self._run, spec.name, reason)
         finally:
+            writing.cancel()
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()

@@ -57,4 +57,4 @@ class Tracker(ABC):
 
     @abstractmethod
     def finish(self, state: str) -> None:
-        """The run has ended as `activated`, `refused`, `failed` or `superseded`."""
+        """The run has ended as `activated`, `refused`, `failed` or `superseded`, or is `interrupted`."""

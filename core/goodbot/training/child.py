@@ -15,12 +15,14 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from goodbot.backend import BackendSpec
 from goodbot.errors import TrainingError
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _LINE_LIMIT = 64 * 1024 * 1024
 _LAST_WORD_SECONDS = 10.0
@@ -111,9 +113,9 @@ async def _converse(
 ) -> Mapping[str, Any]:
     assert process.stdin is not None  # noqa: S101  opened as pipes
     assert process.stdout is not None  # noqa: S101
+    process.stdin.write(json.dumps(job).encode() + b"\n")
     with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells more
-        process.stdin.write(json.dumps(job).encode() + b"\n")
-        await process.stdin.drain()
+        await _patiently(process.stdin.drain())
         process.stdin.close()
     last: Mapping[str, Any] = {}
     while event := await _next_event(process.stdout):
@@ -125,19 +127,25 @@ async def _converse(
 
 async def _next_event(stdout: asyncio.StreamReader) -> Mapping[str, Any] | None:
     try:
-        async with asyncio.timeout(_SILENT_SECONDS):
-            line = await stdout.readline()
+        line = await _patiently(stdout.readline())
         event = json.loads(line) if line else None
-    except TimeoutError as error:
-        raise TrainingError(
-            f"the trainer has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended",
-            kind="silent",
-        ) from error
     except (ValueError, RecursionError) as error:
         raise TrainingError("the trainer wrote something that is not its protocol") from error
     if line and not (isinstance(event, dict) and "event" in event):
         raise TrainingError("the trainer wrote something that is not its protocol")
     return cast("Mapping[str, Any] | None", event)
+
+
+async def _patiently(work: Awaitable[_T]) -> _T:
+    """Wait for the child, but not for ever. Raises TrainingError."""
+    try:
+        async with asyncio.timeout(_SILENT_SECONDS):
+            return await work
+    except TimeoutError as error:
+        raise TrainingError(
+            f"the trainer has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended",
+            kind="silent",
+        ) from error
 
 
 async def _drain(process: asyncio.subprocess.Process, into: deque[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -31,7 +32,8 @@ async def take(
         alarmed = {alarm.rater for alarm in await suspects.alarmed(db, pool.scope)}
         found = without(found, alarmed)
     past = await claimable.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
-    items = claims.claim(
+    items = await asyncio.to_thread(  # thousands of long answers take seconds
+        claims.claim,
         found,
         policy,
         held_out_share=config.held_out / config.min_ratings,

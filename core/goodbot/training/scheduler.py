@@ -118,7 +118,8 @@ class Scheduler:
 
     async def _give_way(self) -> float:
         """Interrupt an automatic run that others have needed the machine for; a person's goes on."""
-        if self._automatic and (pressure := await self._gauge.during_run()) and self.training:
+        pressure = await self._gauge.during_run()
+        if pressure and self._automatic and self.training:  # as it is now: reading takes a while
             logger.info("the training is interrupted: %s", pressure)
             await self.suspend()
         return _PRESSURE_SECONDS
@@ -177,7 +178,7 @@ class Scheduler:
             return answer(False, held)
         if self._config.schedule != "auto" and not retrain and (wait := await self._not_yet()):
             return answer(False, wait)
-        if pressure := await self._gauge.before_run():
+        if pressure := await (self.pressure() if self.training else self._gauge.before_run()):
             return answer(False, pressure)
         if objection := self._plugins.veto_training(available):
             return answer(False, objection)

@@ -11,6 +11,8 @@ import contextlib
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,10 @@ from goodbot.events import Message
 from goodbot.plugins import PluginHost
 from goodbot.ratings import RewardPolicy
 from goodbot.store import Store, claimable, codec, progress, runs, set_aside
-from goodbot.store.progress import Underway
 from goodbot.training import dry_run, rounds
 from goodbot.training.going_live import GoingLive, Verdict
 from goodbot.training.job import make_job
 from goodbot.training.tries import Tries
-
-__all__ = ["STOPPED", "Trainer", "Verdict"]
 
 logger = logging.getLogger(__name__)
 
@@ -104,10 +103,8 @@ class Trainer:
         except GoodbotError as error:
             verdict = Verdict(run=run, state="failed", reason=str(error))
         except asyncio.CancelledError:
-            if self.ending:
+            if self.ending or not await self._suspended(run):
                 await self._finish(self._ended(run))
-            else:
-                await self._suspended(run)
             raise
         except Exception as error:
             logger.exception("run %d", run, extra={"run": run})
@@ -131,7 +128,7 @@ class Trainer:
 
     # -- interrupted runs
 
-    async def underway(self) -> Underway | None:
+    async def underway(self) -> progress.Underway | None:
         """The run without a verdict: the one that trains now, or one that was interrupted."""
         if self._unwritten is not None:  # it has one
             return None
@@ -187,10 +184,15 @@ class Trainer:
     def _ended(self, run: int) -> Verdict:
         return Verdict(run=run, state="superseded", reason=self.ending or STOPPED)
 
-    async def _suspended(self, run: int) -> None:
+    async def _suspended(self, run: int) -> bool:
+        """Leave a run as it is; False when it had got its verdict just before."""
         with boundary(logger, "run %d was suspended", run):
             now = await self._store.write(lambda db: progress.stops(db, run))
+            if await self.underway() is None:
+                return False
             logger.info("run %d waits at step %d of %d", run, now.step, now.steps)
+        await self._plugins.on_training_interrupted(run)
+        return True
 
     def _folder(self, run: int) -> Path:
         return self._staging / f"run-{run}"
@@ -221,7 +223,7 @@ class Trainer:
 
         async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.Item, ...]]:
             if self._unwritten is not None:
-                await self._write(db, self._unwritten)
+                await self._write(db, verdict=self._unwritten)
             available, items = await rounds.take(
                 db, self._pool, self._policy, self._config, parent=parent, replay=replay
             )
@@ -238,8 +240,7 @@ class Trainer:
                 )
             run = await runs.start(
                 db, pool=self._pool, parent=parent, why=why, backend=self._backend.name,
-                settings=self._full_settings(),
-                items=items, now=self._clock.now(),
+                settings=self._full_settings(), items=items, now=self._clock.now(),
             )  # fmt: skip
             return run, items
 
@@ -262,22 +263,25 @@ class Trainer:
         )  # fmt: skip
 
     async def _finish(self, verdict: Verdict) -> None:
-        """Write the verdict, unless the run has one already, and tell the plugins."""
+        """Write the verdict, unless the run has one already, and tell the plugins which it is."""
         ids = {"run": verdict.run}
         await asyncio.to_thread(shutil.rmtree, self._folder(verdict.run), ignore_errors=True)
         try:
-            await self._store.write(lambda db: self._write(db, verdict))
+            verdict = await self._store.write(partial(self._write, verdict=verdict))
         except Exception:
             logger.exception("the verdict of run %d was not stored", verdict.run, extra=ids)
             self._unwritten = verdict  # the next claim does it: no run can start beside this one
         logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason, extra=ids)
         await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
 
-    async def _write(self, db: aiosqlite.Connection, verdict: Verdict) -> None:
-        now = self._clock.now()
+    async def _write(self, db: aiosqlite.Connection, *, verdict: Verdict) -> Verdict:
+        run, state, reason, now = verdict.run, verdict.state, verdict.reason, self._clock.now()
+        if not await runs.finish(db, run, state, reason, self._gate, now):
+            live = await runs.live(db, run)  # it was stopped in the moment in which that happened
+            return verdict if live is None else replace(verdict, state="activated", reason=live)
         if verdict.kind == "oom":
-            await set_aside.add_all(db, verdict.run, "oom", verdict.reason, now)
-        await runs.finish(db, verdict.run, verdict.state, verdict.reason, self._gate, now)
+            await set_aside.add_all(db, run, "oom", reason, now)
+        return verdict
 
     async def _on_event(self, run: int, event: Mapping[str, Any]) -> None:
         if event["event"] == "gate":

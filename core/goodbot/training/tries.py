@@ -39,8 +39,15 @@ class Tries:
         """Run a job to its end; returns the `done` event. Cancelling ends the child.
 
         Raises TrainingError as `child.train` does, when another try would not help: kind `oom` only
-        after the smallest plan has failed.
+        after the smallest plan has failed. It starts none for a run that has ended goodbot itself
+        so often.
         """
+        before_this = await self._store.read(lambda db: progress.of(db, run))
+        if before_this.starts >= MOST:
+            raise TrainingError(
+                f"goodbot ended {before_this.starts} times while it trained{before_this.where}",
+                kind="died",
+            )
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
             # A child that was killed without a word may have run out of memory, too.

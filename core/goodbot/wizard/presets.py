@@ -19,7 +19,7 @@ class Preset:
 
 PRESETS = (
     Preset(name="careful", about="small steps, close to the original; slower to please you"),
-    Preset(name="balanced", about="the defaults; what was measured"),
+    Preset(name="balanced", about="the defaults; measured on a tiny model"),
     Preset(name="aggressive", about="big steps; may learn faster, and forgets more on the way"),
 )
 KEYS = ("learning_rate", "learning_rate_scale", "steps", "kl")

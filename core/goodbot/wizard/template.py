@@ -8,8 +8,8 @@ from goodbot.wizard.presets import KEYS
 
 NEW = """\
 # How this goodbot is set up. Change it here or with `goodbot init`, which keeps your comments;
-# `goodbot doctor` says what is wrong. Lines that begin with # are settings at their defaults.
-# Tokens are never in this file.
+# `goodbot doctor` says what is wrong. Lines that begin with # are settings at their defaults;
+# goodbot's README lists all. Tokens are never in this file.
 
 [model]
 path = ""  # what answers: a directory, a name in the hub, or "demo"

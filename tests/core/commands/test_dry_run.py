@@ -88,8 +88,6 @@ async def test_with_nothing_to_train_on_it_says_why(tmp_path: Path) -> None:
         assert result.data["estimate"] is None
         assert result.text.splitlines() == [
             "There is nothing to train on: rate some answers first.",
-            "Rated answers: 0 to learn from, 0 held out, which the gate asks about and a later run "
-            "learns from.",
             "Now: it does not start by itself: 0 of 8 ratings until the next training.",
         ]
 

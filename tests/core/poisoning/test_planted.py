@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from goodbot.config import Grants, TrainingConfig
 from goodbot.doctor.data import contradictions
 from goodbot.loopback import Answer
+from goodbot.poisoning.flips import Alarm
 from goodbot.ratings import RewardPolicy
 from goodbot.setup import CheckState, Examined
+from goodbot.store import suspects
 from goodbot.store.runs import Item
 from goodbot.testing.clock import VirtualClock
 from goodbot.training import rounds
@@ -142,3 +146,37 @@ async def test_turning_old_ratings_round_is_told_of_and_reaches_the_training(
         [alarm] = (await bot.status())["alarms"]
         assert (alarm["rater"], alarm["against"], alarm["count"]) == ("loopback:ada", "own", 8)
         await check(bot)
+
+
+async def test_an_alarm_is_told_once_for_as_long_as_it_is_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it looks at moves with every rating, and with it the one that has set the alarm off."""
+    on: list[Alarm] = []
+    looks = itertools.count()
+
+    async def alarmed(db: object, scope: str) -> list[Alarm]:
+        return on
+
+    async def newest(db: object) -> tuple[int, int]:
+        return next(looks), 0
+
+    monkeypatch.setattr(suspects, "alarmed", alarmed)
+    monkeypatch.setattr(suspects, "newest", newest)
+    alarm = Alarm(
+        rater="loopback:ada", against="others", count=9, of=10, usual=0.25, since=0.0, seq=1
+    )
+    async with open_bot(tmp_path) as bot:
+
+        async def told() -> int:
+            await bot.app.news.look()
+            return len([m for m in bot.chat.news if "contradict" in m.text])
+
+        assert await told() == 0
+        for seq in (1, 2, 3):
+            on[:] = [replace(alarm, seq=seq)]
+            assert await told() == 1
+        on.clear()
+        assert await told() == 1
+        on[:] = [alarm]
+        assert await told() == 2, "it has gone on again"

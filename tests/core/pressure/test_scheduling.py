@@ -154,3 +154,18 @@ async def test_the_machine_is_asked_at_most_every_five_seconds(tmp_path: Path) -
         clock.advance(5)
         await bot.status()
         assert len(machine.asked) == 2
+
+
+async def test_who_looks_on_while_it_trains_has_its_own_work_told_from_others(
+    tmp_path: Path,
+) -> None:
+    clock, machine = VirtualClock(waits=True), Machine()
+    async with open_bot(tmp_path, clock=clock, machine=machine, schedule="auto") as bot:
+        await held_at(bot, clock, 3)
+        await bot.rated(8)
+        await asyncio.sleep(0.05)  # the scheduler has looked after each of them
+        machine.asked.clear()
+        clock.advance(6)
+        await bot.status()
+        assert machine.asked == [True]
+        bot.fake.set(hold=None)

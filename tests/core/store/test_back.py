@@ -119,12 +119,16 @@ async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:
     async def people(db: object) -> None:
         await db.execute("INSERT INTO grants VALUES ('t:1', 'rater', 'pairing', 1)")
         await db.execute("INSERT INTO grants VALUES ('t:2', 'owner', 'pairing', 1)")
+        await db.execute(
+            "INSERT INTO set_aside SELECT id, model, 1, 'nan', '', '{}', 1 FROM turns LIMIT 1"
+        )
 
     store = await Store.open(path)
     await store.write(people)
     await store.close()
     lines = await given_up(tmp_path)
     assert lines[0].startswith("2 people named by pairing")
+    assert lines[1].startswith("1 answers that trainings have left out")
     assert not any("linked" in line for line in lines)
     assert any("config.toml" in line for line in lines)
     assert version(path) == 2, "asking changes nothing"

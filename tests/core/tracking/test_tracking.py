@@ -18,7 +18,7 @@ from goodbot.errors import ConfigError
 from goodbot.tracking import observer
 from goodbot.tracking.observer import Tracking, numbers_of
 
-from tests.core.builders import GRANTS, Bot, Fake, plugins
+from tests.core.builders import GRANTS, Bot, Fake, plugins, until
 from tests.core.tracking.trackers import DiaryPlugin, DiarySettings
 
 CONFIG = """
@@ -101,6 +101,37 @@ async def test_a_run_that_is_stopped_is_closed_as_interrupted(tmp_path: Path) ->
     file = tmp_path / "tracking/diary/run-1.jsonl"
     *_, step, last = [json.loads(line) for line in file.read_text().splitlines()]
     assert (step, last) == ({"step": 1, "train/loss": 0.5}, {"state": "interrupted"})
+
+
+async def test_a_run_that_is_interrupted_has_no_tracker_until_it_goes_on(tmp_path: Path) -> None:
+    fake = Fake(tmp_path / "fake")
+    config = parse(CONFIG.format(model=fake.path, behaviour="ok"), home=tmp_path / "bot")
+    file = tmp_path / "bot/tracking/diary/run-1.jsonl"
+
+    def states() -> list[str]:
+        lines = (
+            [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        )
+        return [line["state"] for line in lines if "state" in line]
+
+    async with App.open(config, plugins(DiaryPlugin()), grants={"loopback": GRANTS}) as app:
+        bot = Bot(app, fake)
+        await bot.rated(8)
+        await bot.start_training()
+        await bot.command("pause")
+        await until(lambda: states() == ["interrupted"])
+        await bot.command("resume")
+        await until(lambda: app.trainer.progress)
+        await bot.finish_training()
+    assert states() == ["interrupted", "activated"]
+
+
+async def test_one_that_draws_a_bar_without_end_is_let_be(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, lines = await a_round(tmp_path, "chatty")
+    assert lines[-1] == {"state": "activated"}
+    assert [r.message for r in caplog.records if r.levelno >= logging.WARNING] == []
 
 
 def configured(home: Path, section: str = "[tracking.diary]", **specs: Any) -> Tracking:

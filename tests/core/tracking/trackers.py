@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from goodbot import TrackedRun, Tracker, TrackerSpec, hookimpl
 
 @dataclass(frozen=True, kw_only=True)
 class DiarySettings:
-    """`behaviour`: `ok`, `no start`, `dies`, `no end` or `deaf`."""
+    """`behaviour`: `ok`, `no start`, `dies`, `no end`, `deaf` or `chatty`."""
 
     behaviour: str = "ok"
 
@@ -28,6 +29,8 @@ class Diary(Tracker):
             raise OSError("the disk is\nread-only")
         if settings.behaviour == "deaf":
             time.sleep(3600)
+        if settings.behaviour == "chatty":
+            sys.stderr.write("\r 10%" * 100_000)
         self._file = (run.directory / f"{run.name}.jsonl").open("a")
         self._write(about=dict(run.about), environ=sorted(os.environ))
 

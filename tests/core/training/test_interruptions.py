@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot import hookimpl
 from goodbot.app import App
 from goodbot.store import access, runs
 from goodbot.training import tries
+from goodbot.training.trainer import Verdict
 
 from tests.core.builders import GRANTS, Bot, check, config, open_bot, plugins, rows, until
 from tests.core.training.test_trainer import children
@@ -160,7 +163,73 @@ async def test_an_answer_that_breaks_the_training_is_left_out_from_then_on(tmp_p
         await check(bot)
 
 
+async def test_what_is_let_in_while_the_run_goes_on_without_it_trains_later(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train="guilty slow")
+        await bot.command("train")
+
+        async def set_aside_() -> bool:
+            return bool(await rows(bot.store, "SELECT 1 FROM set_aside"))
+
+        await until(set_aside_)
+        assert "1 answer trains again" in await bot.command("release")
+        bot.fake.go()
+        await until(lambda: not bot.app.scheduler.training)
+        assert (await bot.last_run()).state == "activated"
+        assert (await bot.status())["ratings"] == 2 + 1, (
+            "what was held out, and what it did not learn"
+        )
+
+
+async def test_who_is_forgotten_while_memory_runs_out_sets_nobodys_answers_aside(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        verdict = Verdict(run=1, state="failed", reason="it ran out of memory", kind="oom")
+        await held_at(bot, 3)
+        await bot.store.write(
+            lambda db: db.execute("UPDATE runs SET state = 'released' WHERE id = 1")
+        )
+        await bot.app.trainer._finish(verdict)
+        assert await rows(bot.store, "SELECT 1 FROM set_aside") == []
+
+
 # -- pause, resume, cancel
+
+
+@pytest.mark.parametrize("command", ["pause", "cancel"])
+async def test_a_stop_in_the_moment_of_going_live_leaves_nothing_behind(
+    tmp_path: Path, command: str
+) -> None:
+    ended: list[tuple[int, str]] = []
+
+    class Observer:
+        @hookimpl
+        def on_training_finished(self, run: int, state: str) -> None:
+            ended.append((run, state))
+
+    async with open_bot(tmp_path, extra=(Observer(),)) as bot:
+        await bot.rated(8)
+        moved, go_on = asyncio.Event(), asyncio.Event()
+        switch_over = bot.app.registry._switch_over
+
+        async def slowly() -> None:
+            moved.set()
+            await go_on.wait()
+            await switch_over()
+
+        bot.app.registry._switch_over = slowly  # type: ignore[method-assign]
+        await bot.command("train")
+        await moved.wait()
+        await bot.command(command)
+        bot.app.registry._switch_over = switch_over  # type: ignore[method-assign]
+        assert (await bot.last_run()).state == "activated"
+        assert not list((tmp_path / "bot" / "staging").iterdir())
+        assert ended == [(1, "activated")]
+        await bot.app.registry.reconcile()
+        await check(bot)
 
 
 @pytest.mark.parametrize("command", ["pause", "off"])
@@ -277,21 +346,25 @@ async def test_a_run_that_kills_goodbot_each_time_is_given_up(tmp_path: Path) ->
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
     bot.fake.set(train="steps", hold=3)
-    for start in range(tries.MOST + 2):
+    for start in range(tries.MOST + 1):
         async with open_bot(tmp_path) as bot:
             if start == 0:
                 await bot.command("train")
             await until(lambda: (bot.app.trainer.progress or {}).get("step") == 3)
-            if start == tries.MOST:
-                [(progress,)] = await rows(bot.store, "SELECT progress FROM runs")
-                assert '"starts":3' in progress
 
             async def lost(*args: Any) -> Any:
                 raise OSError("the process is dead")
 
             bot.store._writer.write = lost  # type: ignore[method-assign]
-            if start == tries.MOST:
-                break
+    async with open_bot(tmp_path) as bot:
+
+        async def given_up() -> bool:
+            return (await bot.run(1)).state == "failed"
+
+        await until(given_up)
+        assert (await bot.run(1)).reason == "goodbot ended 3 times while it trained at step 3 of 6"
+        assert (await bot.status())["ratings"] == 8, "nothing says that the answers are to blame"
+        await check(bot)
 
 
 async def test_what_changed_meanwhile_lets_the_run_go(tmp_path: Path) -> None:

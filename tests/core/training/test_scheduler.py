@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from goodbot import RewardPolicy, hookimpl
+from goodbot.ratings import TurnRating
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check, open_bot, rows, until
@@ -309,3 +312,23 @@ async def test_with_a_broken_ancestor_a_tainted_version_is_withdrawn_further_up(
                 await bot.unreact(answer, "👍" if number % 2 == 0 else "👎")
         await bot.settle()
         assert await bot.app.registry.active() == 0
+
+
+async def test_others_are_served_while_a_round_is_weighed(tmp_path: Path) -> None:
+    """Thousands of long answers take seconds: that is a thread's work, not the event loop's."""
+    threads: set[int] = set()
+
+    def noted(found: Sequence[TurnRating]) -> float:
+        threads.add(threading.get_ident())
+        return found[0].value
+
+    class Plugin:
+        @hookimpl
+        def register_reward_policy(self) -> RewardPolicy:
+            return RewardPolicy(name="noted", fn=noted)
+
+    async with open_bot(tmp_path, extra=(Plugin(),), reward="noted") as bot:
+        await bot.rated(8)
+        assert (await bot.train()).state == "activated"
+    assert threads
+    assert threading.get_ident() not in threads

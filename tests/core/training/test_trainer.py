@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -337,9 +338,22 @@ async def test_a_child_that_says_nothing_any_more_is_ended(
     assert children() == 0
 
 
-async def test_a_child_that_cannot_even_start(tmp_path: Path) -> None:
-    from dataclasses import replace
+async def test_a_child_that_never_reads_its_job_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ignore(event: Any) -> None:
+        pass
 
+    (tmp_path / "deaf_worker.py").write_text("import time\ntime.sleep(3600)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(child, "_SILENT_SECONDS", 0.6)
+    with pytest.raises(TrainingError, match="said nothing") as error:
+        async with asyncio.timeout(10):
+            await child.train(replace(SPEC, worker="deaf_worker"), {"big": "x" * 10**7}, ignore)
+    assert error.value.kind == "silent"
+
+
+async def test_a_child_that_cannot_even_start(tmp_path: Path) -> None:
     async def ignore(event: Any) -> None:
         pass
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from goodbot_training.gate import decide
+from goodbot_training.gate import Verdict, decide
 from goodbot_training.types import TrainingSettings
 
 SETTINGS = TrainingSettings()
@@ -111,12 +111,16 @@ def test_a_bad_round_among_good_ones_is_refused_by_its_own_ratings_only() -> Non
     assert decide(SOUND | ENOUGH | unsure, SETTINGS).passed
 
 
-def test_what_the_base_says_as_often_itself_is_no_loss() -> None:
-    odd = SOUND | {"foreign": 9.0}
-    assert decide(odd | {"foreign_before": 6.0}, SETTINGS).passed
-    refused = decide(odd | {"foreign_before": 5.0}, SETTINGS)
-    assert "9 of 128 answers" in refused.reason
-    assert "(its own: 5; allowed: 3 more)" in refused.reason
+def test_what_the_base_says_as_often_itself_up_to_chance_is_no_loss() -> None:
+    def verdict(base: float, candidate: float) -> Verdict:
+        return decide(SOUND | {"foreign_before": base, "foreign": candidate}, SETTINGS)
+
+    assert verdict(0, 3).passed
+    assert not verdict(0, 4).passed, "where the base has none, none is chance"
+    assert verdict(3, 10).passed, "3 √(2 · 3) = 7.3"
+    refused = verdict(3, 11)
+    assert "11 of 128 answers" in refused.reason
+    assert "(its own: 3; allowed: 7 more)" in refused.reason
 
 
 def test_one_or_two_odd_answers_among_few_are_chance() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings
+from goodbot.backend import LoraSettings, Sampled, TokenizedTurn
 from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.types import Job
 
@@ -73,6 +73,62 @@ def test_it_samples_no_more_than_it_needs(gate: Gate, adapter: Path) -> None:
     assert verdict.passed, verdict.reason
     assert verdict.metrics["anchors"] == 128
     assert verdict.metrics["foreign"] == verdict.metrics["foreign_before"]
+
+
+@pytest.mark.parametrize("place", ["items", "anchors"])
+def test_what_is_too_long_to_train_on_is_not_asked(gate: Gate, adapter: Path, place: str) -> None:
+    talk = [{"role": "user", "content": "Hi there " * 300}]
+    settings = {"gate_anchors": 4, "gate_max_tokens": 4, "max_sequence_tokens": 512}
+    items = [raw_item(), raw_item(1, messages=talk)]
+    anchors = [talk] if place == "anchors" else []
+    verdict = gate(adapter, settings=settings, items=items, anchors=anchors)
+    assert verdict.passed, verdict.reason
+    assert verdict.metrics["anchors"] == 4
+
+
+class Dice:
+    """A base that says something rare in some answers, and a candidate that is its equal."""
+
+    def __init__(self, seed: int, rare: float) -> None:
+        self._random, self._rare = np.random.default_rng(seed), rare
+        self._said: list[Any] = []
+
+    def sampler(self) -> Any:
+        return self
+
+    def load_adapter(self, version: int, directory: Path) -> None: ...
+
+    def activate(self, version: int) -> None: ...
+
+    def tokenize(self, messages: Any, response: str) -> TokenizedTurn:
+        return TokenizedTurn(prompt=(1,), response=(2,))
+
+    def sample_many(self, requests: Any) -> list[Sampled]:
+        return [self._answer() for _ in requests]
+
+    def _answer(self) -> Sampled:
+        rare = self._random.random() < self._rare
+        logprob = self._random.uniform(-14, -6.3) if rare else -1.0
+        self._said.append(logprob)
+        return Sampled(
+            prompt=(1,), tokens=(len(self._said) - 1,), logprobs=(logprob,), text="a", finish="stop"
+        )
+
+    def logprobs(self, batch: Any, *, temperature: Any, adapter: bool) -> list[Any]:
+        return [np.array([self._said[turn.response[0]]], np.float32) for turn in batch]
+
+
+@pytest.mark.parametrize("rare", [0.01, 0.02, 0.6])
+def test_a_candidate_that_is_the_base_under_other_dice_is_seldom_blamed(
+    adapter: Path, random_model: Path, rare: float
+) -> None:
+    job = Job.parse(raw_job(model=str(random_model)))
+    refused = 0
+    for seed in range(60):
+        dice: Any = Dice(seed, rare)
+        metrics = measure(job, dice, adapter, held_out=[], parent_logprobs=[], temperature=0.8)
+        refused += not decide(metrics, job.settings).passed
+    assert refused <= 8, "of 60"
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])

@@ -17,6 +17,7 @@ CLAIM_LEVEL = 0.99
 HARM_LEVEL = 0.95
 """Of the interval of one round that must lie below 0 before that round is refused for it."""
 _FOREIGN_AT_LEAST = 3  # one or two answers are chance, however few were asked for
+_DEVIATIONS = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,10 +36,15 @@ def decide(metrics: Metrics, settings: TrainingSettings) -> Verdict:
     return Verdict(passed=True, reason=_claims(metrics), metrics=metrics)
 
 
-def foreign_allowed(settings: TrainingSettings) -> int:
-    """How many answers of all that may be sampled may hold something foreign to the base, beyond its own."""
-    share = settings.gate_max_foreign * settings.gate_anchors
-    return max(_FOREIGN_AT_LEAST - 1, math.floor(share + 1e-9))
+def foreign_allowed(settings: TrainingSettings, usual: float) -> int:
+    """How many answers may hold something foreign to the base, beyond its own, which are `usual`.
+
+    A part of all that may be sampled, and no less than what chance does: two counts of a mean of
+    `usual` differ by √(2 · usual), one standard deviation. Where the base's own answers hold nothing
+    rare, as a small model's, chance has no part in it.
+    """
+    share = math.floor(settings.gate_max_foreign * settings.gate_anchors + 1e-9)
+    return max(_FOREIGN_AT_LEAST - 1, share, math.floor(_DEVIATIONS * math.sqrt(2 * usual)))
 
 
 def _objections(m: Metrics, settings: TrainingSettings) -> list[str]:
@@ -76,7 +82,7 @@ def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
                 f"{_of(m, f'{name}_after')} of its answers {words} "
                 f"(the base: {_of(m, f'{name}_before')})."
             )
-    allowed = foreign_allowed(settings)
+    allowed = foreign_allowed(settings, m["foreign_before"])
     if m["foreign"] - m["foreign_before"] > allowed:
         found.append(
             f"it has lost knowledge: {m['foreign']:.0f} of {m['anchors']:.0f} answers hold something "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from goodbot.backend import (
     TrainingBackend,
 )
 from goodbot.errors import AdapterError, ServerError
+from goodbot.events import Message
 from goodbot.models.directory import identity
 
 from goodbot_training.gate.answers import compare_answers
@@ -29,7 +30,7 @@ from goodbot_training.types import Job
 if TYPE_CHECKING:
     from goodbot.backend import Floats
 
-_PORTION = 64
+PORTION = 64
 """Answers sampled at once."""
 
 
@@ -45,7 +46,7 @@ def measure(
     """The figures that `decide` goes by. `candidate` is its directory; the backend holds it in place.
 
     `parent_logprobs` are those of `held_out` under the policy before the round. Answers are sampled
-    at `temperature` to the job's anchors, or to its items' conversations where it has none.
+    at `temperature`; see `make_requests`.
     """
     from goodbot_training.backends.adapters import read_adapter
 
@@ -98,21 +99,37 @@ def _held_out(
     return metrics
 
 
+def make_requests(
+    job: Job, backend: TrainingBackend, temperature: float, count: int
+) -> list[SampleRequest]:
+    """The first `count` that the gate samples answers to.
+
+    To the job's anchors, or to its items' conversations where none of them is short enough: what is
+    too long to train on is too long to ask.
+    """
+
+    def short(anchors: Iterable[Sequence[Message]]) -> list[Sequence[Message]]:
+        most = job.settings.max_sequence_tokens
+        return [one for one in anchors if len(backend.tokenize(one, "").prompt) < most]
+
+    anchors = short(job.anchors) or short(item.messages for item in job.items)
+    return [
+        SampleRequest(
+            messages=anchors[index % len(anchors)],
+            max_tokens=job.settings.gate_max_tokens,
+            temperature=temperature,
+            seed=index,  # the same numbers for base and candidate: what differs is the policy
+        )
+        for index in range(count)
+    ]
+
+
 def _answers(
     job: Job, backend: TrainingBackend, sampler: Sampler, temperature: float
 ) -> dict[str, float]:
     """How the candidate answers, beside the base."""
     settings = job.settings
-    anchors = job.anchors or [item.messages for item in job.items]
-    requests = [
-        SampleRequest(
-            messages=anchors[index % len(anchors)],
-            max_tokens=settings.gate_max_tokens,
-            temperature=temperature,
-            seed=index,  # the same numbers for base and candidate: what differs is the policy
-        )
-        for index in range(settings.gate_anchors)
-    ]
+    requests = make_requests(job, backend, temperature, settings.gate_anchors)
 
     def scores(answers: Sequence[Sampled], *, adapter: bool) -> list[Floats]:
         turns = [TokenizedTurn(prompt=answer.prompt, response=answer.tokens) for answer in answers]
@@ -120,25 +137,28 @@ def _answers(
         return score(backend, turns, heat, adapter=adapter, budget=settings.tokens_per_forward)
 
     sampler.activate(0)
-    before = sampler.sample_many(requests[:_PORTION])
+    before = sampler.sample_many(requests[:PORTION])
     after: list[Sampled] = []
     read: list[Floats] = []
-    strange, usual, allowed = 0, 0, foreign_allowed(settings)
+    strange, usual = 0, 0
     while len(after) < len(requests):
-        portion = requests[len(after) : len(after) + _PORTION]
+        portion = requests[len(after) : len(after) + PORTION]
         sampler.activate(1)
         try:
             after += sampler.sample_many(portion)
-        except ServerError:  # the base has answered the same: the candidate's numbers overflow
+        except ServerError:  # the base can answer: the candidate's numbers overflow
             return {"speaks": 0.0}
         read += scores(after[len(read) :], adapter=False)
-        if usual and len(before) < len(after):  # then chance has a part in it, and is measured too
-            sampler.activate(0)
-            before += sampler.sample_many(portion)
-        below = foreign_below(_own(before))
-        strange, usual = foreign(read, below), foreign(_own(before), below)
+        strange, usual = _foreign(read, before)
+        fewer = len(before) < len(after)
+        if fewer and (usual or strange > foreign_allowed(settings, usual)):
+            sampler.activate(0)  # chance has a part in it, or would be blamed on the candidate
+            before += sampler.sample_many(requests[len(before) : len(after)])
+            strange, usual = _foreign(read, before)
         more = strange - usual
-        if more > allowed or (more <= 0 and 2 * len(after) >= len(requests)):
+        if more > foreign_allowed(settings, usual):
+            break
+        if more <= 0 and 2 * len(after) >= len(requests):
             break  # more answers would not change the verdict
     sampler.activate(1)
     by_base, by_candidate = _own(before), scores(before, adapter=True)
@@ -150,6 +170,13 @@ def _answers(
         "anchor_loss_change": _mean_difference(by_base, by_candidate),
         "drift": _mean_difference(_own(after), read),
     }
+
+
+def _foreign(read: Sequence[Floats], before: Sequence[Sampled]) -> tuple[int, int]:
+    """How many of the candidate's answers, as the base reads them, and of the base's own are foreign."""
+    own = _own(before)
+    below = foreign_below(own)
+    return foreign(read, below), foreign(own, below)
 
 
 def _own(answers: Sequence[Sampled]) -> list[Floats]:

@@ -36,6 +36,7 @@ def run_plan(
     if all(item.split == HELD_OUT for item in job.items):
         raise data_error("There is no rated turn to train on.")
     memory = Memory.of(job, backend.name)
+    job = memory.within(job)
     shape = memory.model
     if shape is not None and step_seconds(job, shape, backend.name) > SLOW:
         estimate = count(job, shape, backend.name, memory)

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from statistics import fmean
 
 import numpy as np
 from goodbot.backend import Sampled, SampleRequest, TrainingBackend
 
+from goodbot_training.gate.measure import PORTION, make_requests
 from goodbot_training.gate.retention import foreign, foreign_below
 from goodbot_training.planning.cost import Cost, Line, Stopwatch, total
 from goodbot_training.types import Job, TrainingSettings
 
-PORTION = 64
-"""Answers sampled at once, as `goodbot_training.gate.measure` does."""
 _SECONDS = 1.0
 """CPU seconds of sampling in the miniature: after so many no other group is asked."""
 _GROUPS = 6
@@ -52,7 +52,9 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers
     """Sample a part of the first portion from the base."""
     from goodbot_training.backends.decoding import together
 
-    requests = gate_requests(job)
+    temperature = fmean(item.temperature or 1.0 for item in job.items)
+    count = min(PORTION, job.settings.gate_anchors)
+    requests = make_requests(job, backend, temperature, count)
     lengths = [len(backend.tokenize(request.messages, "").prompt) for request in requests]
     groups = [[requests[i] for i in members] for members in together(lengths)]
     sampler = backend.sampler()
@@ -79,21 +81,6 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers
         tokens=round(PORTION * tokens / len(rows)),
         rare=foreign(own, foreign_below(own)) > 0,
     )
-
-
-def gate_requests(job: Job) -> list[SampleRequest]:
-    """The first portion."""
-    anchors = job.anchors or [item.messages for item in job.items]
-    temperature = sum(item.temperature or 1.0 for item in job.items) / len(job.items)
-    return [
-        SampleRequest(
-            messages=anchors[index % len(anchors)],
-            max_tokens=job.settings.gate_max_tokens,
-            temperature=temperature,
-            seed=index,
-        )
-        for index in range(min(PORTION, job.settings.gate_anchors))
-    ]
 
 
 def _spread(groups: Sequence[list[SampleRequest]]) -> list[list[SampleRequest]]:

@@ -11,9 +11,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from goodbot_training.backends.head import Bend
-
-CHUNK = 1 << 24  # logits at a time: 64 MiB in fp32
+from goodbot_training.backends.head import CHUNK, Bend
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from goodbot_training.backends.head import Bend
-
-CHUNK = 1 << 24  # logits at a time: 64 MiB in fp32
+from goodbot_training.backends.head import CHUNK, Bend
 
 
 @dataclass(frozen=True, kw_only=True)
