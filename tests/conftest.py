@@ -1,8 +1,9 @@
-"""For every test: no network but loopback."""
+"""For every test: no network but loopback, and the environment as it was."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -38,6 +39,16 @@ def loopback_only() -> Iterator[None]:
 
         patch.setattr(socket, "getaddrinfo", getaddrinfo)
         yield
+
+
+@pytest.fixture(autouse=True)
+def environment_as_it_was() -> Iterator[None]:
+    """Libraries set switches in it for themselves; programs that later tests start would take them."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys() - {"PYTEST_CURRENT_TEST"}:
+        del os.environ[name]
+    os.environ.update(before)
 
 
 def _guarded(name: str) -> Any:

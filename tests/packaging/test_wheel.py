@@ -20,7 +20,10 @@ from packaging.utils import canonicalize_name
 from tests.architecture.source import PACKAGES, ROOT, modules, pyproject
 from tests.support import require
 
-EXTRAS = {"mlx", "torch", "discord", "slack", "telegram", "teams", "keyring", "dev"}
+EXTRAS = {
+    "mlx", "torch", "torch-4bit", "discord", "slack", "telegram", "teams", "keyring", "tensorboard",
+    "wandb", "trackio", "bench", "dev",
+}  # fmt: skip
 BASE = ("aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit")
 
 

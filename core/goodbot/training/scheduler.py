@@ -127,6 +127,7 @@ class Scheduler:
     async def _look(self) -> float:
         """Start what is due; returns in how many seconds to look again at the latest."""
         stops = self._stops
+        await self._trainer.resumable()  # gives up what could not go on
         tainted = await self._tainted()  # before: what an undo taints meanwhile may train anew
         readiness = await self.readiness()
         if not readiness.due or (readiness.urgent and self._barren):

@@ -73,19 +73,17 @@ class Trainer:
     async def run(
         self, why: str, *, at_least: int = 1, replay: bool = False, background: bool = False
     ) -> Verdict:
-        """Go on with an interrupted run, or claim all that is available, `at_least` so many answers,
-        train on it and decide.
+        """Go on with an interrupted run, or claim `at_least` so many answers; train and decide.
 
         With `replay` what other base models were rated for is available too, and an interrupted run
-        is given up. Raises TrainingError or StoreError when there was nothing to claim; after that
-        nothing but cancellation, which ends the child within a second: it ends the run too and
-        releases its ratings, unless `ending` is empty. In the `background` the child has the lowest
-        priority there is, since nobody waits for it.
+        is given up. Raises TrainingError or StoreError when there was nothing to claim; then nothing
+        but cancellation, which ends the child within a second and the run too, unless `ending` is
+        empty. In the `background` the child has the lowest priority, since nobody waits for it.
         """
         self.ending = STOPPED
         active = await self._registry.active()
         parent = await self._registry.usable_ancestor(active)
-        taken = await self._taken_up(parent, replay)
+        taken = await self._taken_up(replay)
         run, items = taken or await self._claimed(parent, why, at_least, replay)
         folder = self._folder(run)
         self.progress = {"phase": "load", "step": 0, "steps": 0}
@@ -126,12 +124,10 @@ class Trainer:
                 anchors=self._anchors, busy=busy,
             )  # fmt: skip
 
-    # -- interrupted runs
-
     async def underway(self) -> progress.Underway | None:
         """The run without a verdict: the one that trains now, or one that was interrupted."""
-        if self._unwritten is not None:  # it has one
-            return None
+        if self._unwritten is not None:
+            return None  # it has one
         return await self._store.read(lambda db: progress.underway(db, self._pool.scope))
 
     async def release(self, reason: str) -> bool:
@@ -163,13 +159,12 @@ class Trainer:
             return ""
         return self._folder(found.run).name if found else ""
 
-    async def _taken_up(
-        self, parent: int, replay: bool
-    ) -> tuple[int, tuple[runs.Item, ...]] | None:
-        """An interrupted run with its items, if it can go on; else it is given up."""
+    async def resumable(self, *, replay: bool = False) -> progress.Underway | None:
+        """An interrupted run that can go on; one that cannot is given up."""
         found = await self.underway()
         if found is None:
             return None
+        parent = await self._registry.usable_ancestor(await self._registry.active())
         objection = await self._store.read(
             lambda db: progress.objection(
                 db, found, self._pool, parent=parent, settings=self._full_settings()
@@ -178,6 +173,12 @@ class Trainer:
         if objection or replay:
             await self.release(objection or "its ratings are replayed on another model")
             return None
+        return found
+
+    async def _taken_up(self, replay: bool) -> tuple[int, tuple[runs.Item, ...]] | None:
+        found = await self.resumable(replay=replay)
+        if found is None:
+            return None
         logger.info("run %d goes on", found.run, extra={"run": found.run})
         return found.run, await self._store.read(lambda db: progress.items(db, found.run))
 
@@ -185,7 +186,7 @@ class Trainer:
         return Verdict(run=run, state="superseded", reason=self.ending or STOPPED)
 
     async def _suspended(self, run: int) -> bool:
-        """Leave a run as it is; False when it had got its verdict just before."""
+        """Leave a run as it is; False when it has a verdict."""
         with boundary(logger, "run %d was suspended", run):
             now = await self._store.write(lambda db: progress.stops(db, run))
             if await self.underway() is None:
@@ -200,8 +201,6 @@ class Trainer:
     def _full_settings(self) -> dict[str, Any]:
         """All that decides what a run on the same answers comes to, as it is stored with it."""
         return {**self._settings, "reward": self._policy.name, "seed": self._seed}
-
-    # -- claims
 
     async def _claimed(
         self, parent: int, why: str, at_least: int, replay: bool

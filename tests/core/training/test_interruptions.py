@@ -400,7 +400,8 @@ async def test_other_settings_let_the_run_go(tmp_path: Path) -> None:
         await until(released)
         assert "settings have changed" in (await bot.run(1)).reason
         await bot.settle()
-        assert (await bot.run(2)).state == "activated", "its ratings train anew"
+        assert (await bot.status())["ratings"] == 8, "they are free, and nothing begins unasked"
+        assert (await bot.train()).state == "activated"
 
 
 async def test_a_rollback_lets_the_run_go(tmp_path: Path) -> None:
