@@ -149,12 +149,12 @@ def _answers(
         except ServerError:  # the base can answer: the candidate's numbers overflow
             return {"speaks": 0.0}
         read += scores(after[len(read) :], adapter=False)
-        strange, usual = _foreign(after, read, before)
+        strange, usual = _foreign(read, before)
         fewer = len(before) < len(after)
         if fewer and (usual or strange > foreign_allowed(settings, usual)):
             sampler.activate(0)  # chance has a part in it, or would be blamed on the candidate
             before += sampler.sample_many(requests[len(before) : len(after)])
-            strange, usual = _foreign(after, read, before)
+            strange, usual = _foreign(read, before)
         more = strange - usual
         if more > foreign_allowed(settings, usual):
             break
@@ -172,14 +172,11 @@ def _answers(
     }
 
 
-def _foreign(
-    after: Sequence[Sampled], read: Sequence[Floats], before: Sequence[Sampled]
-) -> tuple[int, int]:
+def _foreign(read: Sequence[Floats], before: Sequence[Sampled]) -> tuple[int, int]:
     """How many of the candidate's answers, as the base reads them, and of the base's own are foreign."""
     own = _own(before)
     below = foreign_below(own)
-    asked, asked_before = ([answer.prompt for answer in answers] for answers in (after, before))
-    return foreign(read, below, asked), foreign(own, below, asked_before)
+    return foreign(read, below), foreign(own, below)
 
 
 def _own(answers: Sequence[Sampled]) -> list[Floats]:

@@ -79,7 +79,7 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers
     return Answers(
         portion=total(line.at(len(group)) for group in groups) * scale,
         tokens=round(PORTION * tokens / len(rows)),
-        rare=foreign(own, foreign_below(own), [row.prompt for row in rows]) > 0,
+        rare=foreign(own, foreign_below(own)) > 0,
     )
 
 
