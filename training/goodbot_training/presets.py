@@ -20,7 +20,7 @@ ones, few beside what there is, so its rate is halved; each of its experts gets 
 divided by the experts that a token meets, so the rank is doubled (and alpha with it, which keeps
 alpha / rank). Nothing was measured at those sizes: the defaults were chosen on models of a million
 parameters, and the factors of the other presets are steps of two around them. `steps` is a limit
-beside `max_passes`, which ends a round of 40 ratings after 48 steps with each of them.
+beside `max_passes`, which ends a round of 40 ratings after 32 steps with each of them.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class TrainingSettings:
     """Rollouts an optimizer step."""
     steps: int = 96
     """Optimizer steps a round, at most."""
-    max_passes: int = 12
+    max_passes: int = 8
     """How often a round may look at one rating, at most: few ratings make few steps."""
     kl: float = 0.1
     """Weight of the KL term to the base, for `tapered` on good answers only; `kto`, `bco`: none."""
