@@ -57,7 +57,8 @@ class TrainingSettings:
     steps: int = 96
     """Optimizer steps a round, at most."""
     max_passes: int = 8
-    """How often a round may look at one rating, at most: few ratings make few steps."""
+    """How often a round may look at one rating, at most: few ratings make few steps. Twelve learn more
+    (.93 against .89 liked, two styles), but cost who likes the terse style 6 points of facts, not 3."""
     kl: float = 0.1
     """Weight of the KL term to the base, for `tapered` on good answers only; `kto`, `bco`: none."""
     beta: float = 0.1
