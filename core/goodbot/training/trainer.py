@@ -262,6 +262,15 @@ class Trainer:
         )  # fmt: skip
 
     async def _finish(self, verdict: Verdict) -> None:
+        """`_conclude`, which also ends when it is cancelled: who tracks the run waits for its end."""
+        concluding = asyncio.create_task(self._conclude(verdict), name="verdict")
+        try:
+            await asyncio.shield(concluding)
+        except asyncio.CancelledError:
+            await concluding
+            raise
+
+    async def _conclude(self, verdict: Verdict) -> None:
         """Write the verdict, unless the run has one already, and tell the plugins which it is."""
         ids = {"run": verdict.run}
         await asyncio.to_thread(shutil.rmtree, self._folder(verdict.run), ignore_errors=True)
