@@ -164,8 +164,20 @@ class Connector(ABC):
         """Open a streamed answer; by default it sends at `finish`, in parts that fit."""
         return _Collected(self, channel)
 
+    def replace(self, messages: Sequence[MessageRef], channel: ChannelRef) -> ReplyStream:
+        """Open a stream whose answer takes the place of an earlier one, in its own messages.
+
+        By default they are edited at `finish` where EDITS is declared; else it is a new answer.
+        """
+        return _Collected(
+            self, channel, messages if Capability.EDITS in self.spec.capabilities else ()
+        )
+
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:  # noqa: B027
-        """Tell one person what became of their event, privately; by default nothing is shown."""
+        """Tell one person what became of their event, privately; by default nothing is shown.
+
+        `receipt.offer` goes with the text where it can be pressed by that person only.
+        """
 
     async def private(self, user: str) -> ChannelRef | None:
         """The private chat with a person, opened if need be; None where there can be none.
@@ -186,12 +198,16 @@ class Connector(ABC):
 class _Collected(ReplyStream):
     """A stream for platforms without streaming: it sends at the end, in parts that fit.
 
-    `finish` called again, after an error, goes on with the part that was not sent.
+    The messages that it `replaces` are edited first. `finish` called again, after an error, goes on
+    with the part that was not sent.
     """
 
-    def __init__(self, connector: Connector, channel: ChannelRef) -> None:
+    def __init__(
+        self, connector: Connector, channel: ChannelRef, replaces: Sequence[MessageRef] = ()
+    ) -> None:
         self._connector = connector
         self._channel = channel
+        self._replaces = replaces
         self._sent: list[tuple[MessageRef, ...]] = []
 
     async def append(self, text: str) -> None:
@@ -206,7 +222,11 @@ class _Collected(ReplyStream):
                 reply_to="" if number else reply.reply_to,
                 buttons=reply.buttons if number == len(parts) - 1 else (),
             )
-            self._sent.append(await self._connector.send(self._channel, part))
+            if number < len(self._replaces):
+                await self._connector.edit(self._replaces[number], part)
+                self._sent.append((self._replaces[number],))
+            else:
+                self._sent.append(await self._connector.send(self._channel, part))
         return tuple(ref for refs in self._sent for ref in refs)
 
     async def cancel(self, reason: str) -> None:

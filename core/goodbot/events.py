@@ -128,6 +128,26 @@ class CommandEvent(Event):
     message_id: str = ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PressEvent(Event):
+    """Somebody pressed a button of ours that is no rating: see `goodbot.buttons`.
+
+    `turn` and `message_id` name the answer under which it stood, if any.
+    """
+
+    action: str
+    turn: str = ""
+    message_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Button:
+    """One tap. `action` is what comes back; never trusted, always looked up."""
+
+    action: str
+    label: str
+
+
 class Outcome(StrEnum):
     """What became of an event."""
 
@@ -149,15 +169,9 @@ class Receipt:
     text: str = ""
     """What to tell that person, privately where the platform can; empty: say nothing."""
     turn: str = ""
+    offer: tuple[Button, ...] = ()
+    """What that person may press next; shown with `text`, where only they see it."""
     duplicate: bool = field(default=False, compare=False)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Button:
-    """One tap. `action` is what comes back (`good`, `bad`); never trusted, always looked up."""
-
-    action: str
-    label: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -135,7 +135,7 @@ class Bench:
             {
                 "protocol": 1, "model": str(model or model_path()), "output": str(self.place()),
                 "parent": str(parent) if parent else None, "seed": 1000 * seed + number,
-                "settings": settings, "baseline": baseline or {}, "items": items,
+                "settings": {"gate_retry": 0.0, **settings}, "baseline": baseline or {}, "items": items,
                 "anchors": [item["messages"] for item in items],
             }
         )  # fmt: skip

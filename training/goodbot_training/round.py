@@ -1,4 +1,6 @@
-"""One training round, top to bottom: load → rollouts → advantages → train → gate."""
+"""One training round, top to bottom: load → rollouts → advantages → train → gate.
+
+A candidate that is refused for its damage is asked once more at half its strength."""
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ from goodbot.backend import LoraSettings, OptimizerSettings, StepStats, Training
 from goodbot.errors import TrainingError
 
 from goodbot_training.advantages import to_learn
+from goodbot_training.backends.adapters import weaken
 from goodbot_training.batches import planned_steps
 from goodbot_training.checkpoints import Checkpoints, Progress
 from goodbot_training.gate import Verdict, decide, measure
@@ -111,6 +114,11 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         backend.save_adapter(candidate)
         _progress(emit, "gate", 0, 1)
         verdict = _judge(job, backend, candidate, material, bool(taken))
+        if not verdict.passed and verdict.too_strong and settings.gate_retry:
+            weaken(candidate, job.parent, settings.gate_retry)
+            backend.load_adapter(candidate)
+            weaker = _judge(job, backend, candidate, material, bool(taken))
+            verdict = verdict.again(weaker, settings.gate_retry)
         _publish(candidate, job.output)
     finally:
         shutil.rmtree(candidate, ignore_errors=True)

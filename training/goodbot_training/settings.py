@@ -81,6 +81,9 @@ class TrainingSettings:
     gate_anchors: int = 256
     """Answers that the publish gate samples from the candidate at most, and from the base as far as
     it needs them; it stops as soon as more would not change its mind. 0: no sampling."""
+    gate_retry: float = 0.5
+    """A candidate that is refused for what it has lost is asked once more at this part of its strength,
+    on the line from the policy before it; 0: never."""
     gate_max_tokens: int = 64
     gate_max_foreign: float = 0.012
     """The part of the answers that may hold something the base would hardly ever say: about half
@@ -145,6 +148,7 @@ class TrainingSettings:
                 raise ValueError(f"Training setting {name} must not be negative.")
         for name in (
             "gate_max_foreign", "gate_min_retained", "gate_max_degenerate", "gate_min_distinct",
+            "gate_retry",
         ):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Training setting {name} must lie between 0 and 1.")

@@ -16,9 +16,11 @@ require("safetensors")
 
 from goodbot_training.backends.adapters import (  # noqa: E402
     AdapterWeights,
+    blend,
     fit,
     fresh,
     read_adapter,
+    weaken,
     write_adapter,
 )
 
@@ -189,3 +191,47 @@ def test_another_framework_may_name_the_block_otherwise(tmp_path: Path) -> None:
     twice = theirs | {"model.layers.0.other.down_proj": (5, 6, 4)}
     with pytest.raises(AdapterError, match="not for this model"):
         fit(sparse(), twice, tmp_path)
+
+
+PATH = "model.layers.0.mlp.up_proj"
+
+
+def pair(a: float, b: float, alpha: float = 4.0) -> AdapterWeights:
+    """One projection with A and B full of these numbers."""
+    full = (np.full((2, 4), a, np.float32), np.full((6, 2), b, np.float32))
+    return AdapterWeights(rank=2, alpha=alpha, scale=alpha / 2, pairs={PATH: full})
+
+
+@pytest.mark.parametrize(
+    ("parent", "blended"),
+    [
+        (None, (3.0, 2.0)),  # from the base: A as it is, half of B
+        (pair(1.0, 2.0), (2.0, 3.0)),
+        (pair(1.0, 2.0, alpha=8.0), (2.0, 4.0)),  # whose B counts twice as much
+    ],
+)
+def test_half_way_from_the_parent(
+    parent: AdapterWeights | None, blended: tuple[float, float]
+) -> None:
+    half = blend(pair(3.0, 4.0), parent, 0.5)
+    a, b = half.pairs[PATH]
+    assert (a == blended[0]).all()
+    assert (b == blended[1]).all()
+    assert half.scale == 2.0
+
+
+def test_no_way_is_the_parent_and_the_whole_way_the_adapter() -> None:
+    parent, child = pair(1.0, 2.0), pair(3.0, 4.0)
+    for share, same in ((0.0, parent), (1.0, child)):
+        for one, other in zip(
+            blend(child, parent, share).pairs[PATH], same.pairs[PATH], strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_weakening_keeps_the_files_and_the_name_of_the_base(tmp_path: Path) -> None:
+    write_adapter(tmp_path, pair(3.0, 4.0), base_model="Qwen/Qwen3-8B")
+    weaken(tmp_path, None, 0.25)
+    assert (read_adapter(tmp_path).pairs[PATH][1] == 1.0).all()
+    config = json.loads((tmp_path / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == "Qwen/Qwen3-8B"

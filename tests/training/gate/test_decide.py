@@ -139,3 +139,29 @@ def test_what_could_not_be_measured_vetoes_nothing() -> None:
         "No answers were sampled; without good and bad held-out ratings there are too few to tell "
         "whether it is better."
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "may"),
+    [
+        ({"foreign": 30.0}, True),
+        ({"margin_high": -0.1}, True),
+        ({}, False),
+    ],
+)
+def test_only_what_answers_and_was_refused_is_too_strong(
+    change: dict[str, float], may: bool
+) -> None:
+    assert decide({**SOUND, **change}, SETTINGS).too_strong is may
+    for broken in ({"finite": 0.0}, {"fits": 0.0}, {"speaks": 0.0}):
+        assert not decide(broken, SETTINGS).too_strong
+
+
+def test_a_second_verdict_tells_of_the_first() -> None:
+    refused, passed = decide({**SOUND, "foreign": 30.0}, SETTINGS), decide(SOUND, SETTINGS)
+    again = refused.again(passed, 0.5)
+    assert again.passed
+    assert again.metrics["strength"] == 0.5
+    assert again.reason.startswith("At full strength it has lost knowledge: 30 of 128 answers")
+    assert " At 50% of it: No harm found" in again.reason
+    assert not refused.again(refused, 0.5).passed

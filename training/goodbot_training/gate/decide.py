@@ -28,6 +28,20 @@ class Verdict:
     reason: str
     metrics: Metrics
 
+    @property
+    def too_strong(self) -> bool:
+        """Whether less of the same might pass: it answers, and to what it answers something is wrong."""
+        return not self.passed and "foreign" in self.metrics
+
+    def again(self, weaker: Verdict, share: float) -> Verdict:
+        """The verdict on the same candidate at `share` of its strength, told with this one."""
+        first = self.reason[0].lower() + self.reason[1:]
+        return Verdict(
+            passed=weaker.passed,
+            reason=f"At full strength {first} At {share:.0%} of it: {weaker.reason}",
+            metrics={**weaker.metrics, "strength": share},
+        )
+
 
 def decide(metrics: Metrics, settings: TrainingSettings) -> Verdict:
     """The verdict on `measure`'s figures; a figure that could not be taken vetoes nothing."""
