@@ -34,7 +34,7 @@ class Arm:
 
 
 def _variant(name: str, about: str, rate: float = 1.0) -> Arm:
-    """Trained at `rate` times the default learning rate, chosen by `tests.learning.rates`."""
+    """Trained at `rate` times the default learning rate, chosen by `tests.learning.sweep`."""
     return Arm(name=name, about=about, settings={"objective": name, "learning_rate_scale": rate})
 
 

@@ -66,7 +66,7 @@ def _header(courses: Sequence[Course]) -> str:
         "base, on the answers to the exam. CPU seconds: of a round, gate included.\n\n"
         f"Python {platform.python_version()}, {versions}, {platform.system()} {platform.machine()}. "
         f"Made by `make bench-learning`. goodbot as it is installed: `{DEFAULT}`. Each arm's own "
-        f"learning rate was chosen on other seeds (`tests/learning/rates.py`).\n\n{arms}"
+        f"learning rate was chosen on other seeds (`tests/learning/sweep.py`).\n\n{arms}"
     )
 
 
