@@ -117,9 +117,9 @@ def _tried(arm: str, setting: str) -> Iterator[Tried]:
     from goodbot_training.backends.torch.trainer import TorchBackend
 
     kept = ARMS[arm]
-    kind: type[Any] = type(getattr(TrainingSettings(), setting))
+    default: Any = getattr(TrainingSettings(), setting)
     for value in VALUES[setting]:
-        ARMS[arm] = replace(kept, settings={**kept.settings, setting: kind(value)})
+        ARMS[arm] = replace(kept, settings={**kept.settings, setting: type(default)(value)})
         try:
             courses = [
                 take(
