@@ -35,18 +35,24 @@ class Script:
         self._rows = [[*text, END] for text in texts]
         self._logprob = logprob
         self.shapes: list[tuple[int, ...]] = []
+        self.read_for: list[list[int]] = []
+        self._position = 0
 
-    def decoder(self) -> Any:
-        position = 0
+    def decoder(self) -> Script:
+        self._position = 0
+        return self
 
-        def step(inputs: Any, temperatures: Any, uniforms: Any) -> tuple[list[int], list[float]]:
-            nonlocal position
-            self.shapes.append(inputs.shape)
-            tokens = [row[min(position, len(row) - 1)] for row in self._rows[: len(inputs)]]
-            position += 1
-            return tokens, [self._logprob] * len(tokens)
+    def read(self, inputs: Any, rows: Sequence[int]) -> None:
+        self.shapes.append(inputs.shape)
+        self.read_for.append(list(rows))
 
-        return step
+    def __call__(
+        self, inputs: Any, temperatures: Any, uniforms: Any
+    ) -> tuple[list[int], list[float]]:
+        self.shapes.append(inputs.shape)
+        tokens = [row[min(self._position, len(row) - 1)] for row in self._rows[: len(inputs)]]
+        self._position += 1
+        return tokens, [self._logprob] * len(tokens)
 
 
 def ask(text: str = "hi", **changes: Any) -> SampleRequest:
@@ -58,9 +64,9 @@ def stream(model: Script, **changes: Any) -> tuple[list[str], Any]:
     pieces: list[str] = []
     (answer,) = generate(
         model,
-        Bytes(),
+        Bytes(),  # pyright: ignore[reportArgumentType]
         [ask(**changes)],
-        lambda text: not pieces.append(text),  # pyright: ignore[reportArgumentType]
+        lambda text: not pieces.append(text),
     )
     return pieces, answer
 
@@ -85,6 +91,15 @@ def test_the_cache_sees_the_prompt_once() -> None:
     model = Script(b"abc")
     stream(model)
     assert model.shapes == [(1, 2), (1, 1), (1, 1), (1, 1)]
+
+
+def test_what_several_rows_begin_with_is_read_once() -> None:
+    model = Script(b"a", b"b", b"c")
+    asked = [ask("same"), ask("else"), ask("same!")]
+    answers = generate(model, Bytes(), asked)  # pyright: ignore[reportArgumentType]
+    assert model.shapes == [(2, 3), (3, 1), (3, 1)]
+    assert model.read_for == [[0, 1, 0]], "the three bytes before the last of the shortest"
+    assert [bytes(answer.prompt) for answer in answers] == [b"same", b"else", b"same!"]
 
 
 def test_rows_end_on_their_own() -> None:

@@ -20,13 +20,26 @@ from goodbot_training.backends.chat import Chat
 if TYPE_CHECKING:
     from goodbot.backend import Floats
 
-    Step = Callable[[Any, Floats, Floats], tuple[list[int], list[float]]]
-
 _ROWS = 32
 """Answers that grow together at most: each has a KV cache."""
 _SPREAD = 64
 """Tokens by which the prompts of answers that grow together may differ."""
 _BROKEN = "\ufffd"  # what a tokenizer writes for bytes that are no character yet
+
+
+class Steps(Protocol):
+    """Sequences that grow together, with a KV cache of their own."""
+
+    def __call__(
+        self, inputs: Any, temperatures: Floats, uniforms: Floats
+    ) -> tuple[list[int], list[float]]:
+        """New ids `(B, S)`, temperatures `(B,)`, uniforms `(B,)` → the drawn token and its log-prob, a
+        row each. Temperature 0 takes the likeliest, scored at 1."""
+        ...
+
+    def read(self, inputs: Any, rows: Sequence[int]) -> None:
+        """Take ids `(U, S)` in without drawing; row b goes on from number `rows[b]` of them."""
+        ...
 
 
 class Decoder(Protocol):
@@ -35,9 +48,8 @@ class Decoder(Protocol):
     context: int
     """Tokens that the model can see, prompt and answer together."""
 
-    def decoder(self) -> Step:
-        """A step with its own KV cache: `(new ids (B, S), temperatures (B,), uniforms (B,))` → the
-        drawn token and its log-prob, a row each. Temperature 0 takes the likeliest, scored at 1."""
+    def decoder(self) -> Steps:
+        """Steps from an empty KV cache."""
         ...
 
 
@@ -77,12 +89,20 @@ def together(lengths: Sequence[int]) -> list[list[int]]:
     return groups
 
 
-def _run(step: Step, rows: list[_Row], stops: frozenset[int]) -> None:
+def _run(step: Steps, rows: list[_Row], stops: frozenset[int]) -> None:
     """All rows are at the same place: one that is still in its prompt takes its next token from
     there, so that prompts of different length need neither padding nor a mask.
+
+    What several rows begin with is read once.
     """
     place = min(len(row.prompt) for row in rows)
-    inputs = np.asarray([row.prompt[:place] for row in rows], np.int64)
+    starts = [row.prompt[: place - 1] for row in rows]
+    different = {start: number for number, start in enumerate(dict.fromkeys(starts))}
+    read = 0
+    if len(different) < len(rows) and place > 1:
+        step.read(np.asarray([*different], np.int64), [different[start] for start in starts])
+        read = place - 1
+    inputs = np.asarray([row.prompt[read:place] for row in rows], np.int64)
     temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
     while not all(row.finish for row in rows):
         speaking = [place >= len(row.prompt) and not row.finish for row in rows]

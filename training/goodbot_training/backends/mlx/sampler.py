@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mlx.core as mx
+from mlx.utils import tree_map
 from mlx_lm.models.cache import make_prompt_cache
 
 
@@ -18,10 +20,20 @@ class MlxDecoder:
         self._causal = causal
         self._cache = make_prompt_cache(causal)
 
+    def read(self, inputs: Any, rows: Sequence[int]) -> None:
+        """Take a prompt in once for several rows; see `Steps.read`."""
+        self._causal(mx.array(inputs), cache=self._cache)
+        order = mx.array(list(rows))
+        for layer in self._cache:
+            layer.state = tree_map(
+                lambda part: part[order] if isinstance(part, mx.array) else part, layer.state
+            )
+        mx.eval([layer.state for layer in self._cache])
+
     def __call__(
         self, inputs: Any, temperatures: Any, uniforms: Any
     ) -> tuple[list[int], list[float]]:
-        """Draw a token a row; see `Decoder.decoder`."""
+        """Draw a token a row; see `Steps`."""
         output = self._causal(mx.array(inputs), cache=self._cache)
         temperature = mx.array(temperatures)[:, None]
         greedy = temperature <= 0

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -21,15 +22,25 @@ class TorchDecoder:
         self._cache = DynamicCache(config=causal.config)
 
     @torch.no_grad()
-    def __call__(
-        self, inputs: Any, temperatures: Any, uniforms: Any
-    ) -> tuple[list[int], list[float]]:
-        """Draw a token a row; see `Decoder.decoder`."""
-        known: dict[str, Any] = {
+    def read(self, inputs: Any, rows: Sequence[int]) -> None:
+        """Take a prompt in once for several rows; see `Steps.read`."""
+        self._causal.base_model(**self._known(inputs))
+        order: Any = torch.as_tensor(rows, device=self._device)
+        self._cache.reorder_cache(order)
+
+    def _known(self, inputs: Any) -> dict[str, Any]:
+        return {
             "input_ids": torch.as_tensor(inputs, device=self._device),
             "past_key_values": self._cache,
             "use_cache": True,
         }
+
+    @torch.no_grad()
+    def __call__(
+        self, inputs: Any, temperatures: Any, uniforms: Any
+    ) -> tuple[list[int], list[float]]:
+        """Draw a token a row; see `Steps`."""
+        known = self._known(inputs)
         if self._head is None:
             logits = self._causal(**known, logits_to_keep=1).logits[:, -1].float()
         else:  # fp32 logits, as training sees them
