@@ -15,6 +15,8 @@ EVERY = tuple(ARMS)
 MAIN = tuple(
     dict.fromkeys(("frozen", "shuffled", "filter", "scale", "sign_aware", DEFAULT, "kto", TRL))
 )
+FEW = tuple(dict.fromkeys(("frozen", DEFAULT, "scale", TRL)))
+"""For ten rounds in a row, which cost ten times as much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,17 +35,15 @@ FULL = (
         base="tiny", arms=EVERY,
         streams=("balanced", "mostly good", "bad only", "noise", "adversary"),
     ),
-    Part(base="tiny", streams=("loud adversary", "20 ratings", "80 ratings", "flip", "continual")),
+    Part(base="tiny", streams=("loud adversary", "20 ratings", "80 ratings", "flip")),
+    Part(base="tiny", streams=("continual",), arms=FEW),
     Part(base="two-style", streams=("natural",)),
     Part(base="llama", streams=("natural",), likes=STYLES),
     Part(
         base="llama",
         streams=("balanced", "mostly good", "bad only", "noise", "adversary", "80 ratings"),
     ),
-    Part(
-        base="llama", streams=("continual",), likes=("friendly",),
-        arms=tuple(dict.fromkeys(("frozen", DEFAULT, TRL))),
-    ),
+    Part(base="llama", streams=("continual",), likes=("friendly",), arms=FEW),
 )  # fmt: skip
 QUICK = (
     Part(
