@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from goodbot.backend import SampleRequest
 from goodbot.errors import ServerError
-from goodbot_training.backends.decoding import generate
+from goodbot_training.backends.decoding import generate, together
 
 END = 256
 
@@ -100,6 +100,13 @@ def test_what_several_rows_begin_with_is_read_once() -> None:
     assert model.shapes == [(2, 3), (3, 1), (3, 1)]
     assert model.read_for == [[0, 1, 0]], "the three bytes before the last of the shortest"
     assert [bytes(answer.prompt) for answer in answers] == [b"same", b"else", b"same!"]
+
+
+def test_answers_that_grow_together_fit_the_cache() -> None:
+    assert [len(group) for group in together([100] * 300, 28)] == [128, 128, 44]
+    assert [len(group) for group in together([1000] * 40, 24)] == [16, 16, 8]
+    assert together([50_000, 50_000], 64) == [[0], [1]], "one alone always goes"
+    assert together([10, 200, 20]) == [[0, 2], [1]]
 
 
 def test_rows_end_on_their_own() -> None:

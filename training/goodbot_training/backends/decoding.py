@@ -20,8 +20,10 @@ from goodbot_training.backends.chat import Chat
 if TYPE_CHECKING:
     from goodbot.backend import Floats
 
-_ROWS = 32
-"""Answers that grow together at most: each has a KV cache."""
+_ROWS = 128
+"""Answers that grow together at most."""
+_CACHED = 16_384
+"""Tokens in the KV cache of answers that grow together: 2.4 GB for a model of 8 billion weights."""
 _SPREAD = 64
 """Tokens by which the prompts of answers that grow together may differ."""
 _BROKEN = "\ufffd"  # what a tokenizer writes for bytes that are no character yet
@@ -67,7 +69,8 @@ def generate(
     if any(len(prompt) >= model.context for prompt in prompts):
         raise ServerError(f"The conversation is longer than the model's {model.context} tokens.")
     answers: dict[int, Sampled] = {}
-    for members in together([len(prompt) for prompt in prompts]):
+    room = max((request.max_tokens for request in requests), default=0)
+    for members in together([len(prompt) for prompt in prompts], room):
         rows = [
             _Row(prompts[i], requests[i], chat, model.context - len(prompts[i]), on_text)
             for i in members
@@ -77,12 +80,17 @@ def generate(
     return [answers[index] for index in range(len(requests))]
 
 
-def together(lengths: Sequence[int]) -> list[list[int]]:
-    """Indices by length, shortest first, in groups of `_ROWS` at most that differ by `_SPREAD`."""
+def together(lengths: Sequence[int], room: int = 0) -> list[list[int]]:
+    """Indices by length, shortest first, in groups that differ by `_SPREAD` and are not too large.
+
+    `room` is what an answer may add to its prompt, in tokens.
+    """
     groups: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
         group = groups[-1] if groups else []
-        if group and len(group) < _ROWS and lengths[index] <= lengths[group[0]] + _SPREAD:
+        longest = lengths[index] + room
+        rows = min(_ROWS, _CACHED // max(longest, 1))
+        if group and len(group) < rows and lengths[index] <= lengths[group[0]] + _SPREAD:
             group.append(index)
         else:
             groups.append([index])

@@ -56,7 +56,10 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers
     count = min(PORTION, job.settings.gate_anchors)
     requests = make_requests(job, backend, temperature, count)
     lengths = [len(backend.tokenize(request.messages, "").prompt) for request in requests]
-    groups = [[requests[i] for i in members] for members in together(lengths)]
+    groups = [
+        [requests[i] for i in members]
+        for members in together(lengths, job.settings.gate_max_tokens)
+    ]
     sampler = backend.sampler()
     sampler.activate(0)
     sampler.sample_many(requests[:1])  # the first one prepares what the others find
