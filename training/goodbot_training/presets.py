@@ -2,12 +2,12 @@
 
 `d` is a setting's default in `TrainingSettings`. What the owner sets himself always wins.
 
-| preset | learning_rate_scale | steps | kl |
-|---|---|---|---|
-| `careful` | d / 2 | d / 2 | 2 d |
-| `balanced` | d | d | d |
-| `aggressive` | 1.5 d | 2 d | d / 2 |
-| `custom` | d | d | d, whatever the model is |
+| preset | learning_rate_scale | kl |
+|---|---|---|
+| `careful` | d / 2 | 2 d |
+| `balanced` | d | d |
+| `aggressive` | 1.5 d | d / 2 |
+| `custom` | d | d, whatever the model is |
 
 | model | learning_rate_scale | kl | rank, alpha |
 |---|---|---|---|
@@ -19,8 +19,8 @@ with `balanced` 4.8e-4 for Qwen3-0.6B and 2.1e-4 for Qwen3-8B. For a mixture tho
 ones, few beside what there is, so its rate is halved; each of its experts gets the rank
 divided by the experts that a token meets, so the rank is doubled (and alpha with it, which keeps
 alpha / rank). Nothing was measured at those sizes: the defaults were chosen on models of a million
-parameters, and the factors of the other presets are steps of two around them. `steps` is a limit
-beside `max_passes`, which ends a round of 40 ratings after 32 steps with each of them.
+parameters, and the factors of the other presets are of about two around them. How long a round is, is no
+matter of boldness: `max_passes` decides it, and `steps` in a round of more than 96 ratings.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from goodbot.models.architecture import Architecture
 from goodbot_training.settings import TrainingSettings
 
 _PACE = {
-    "careful": {"learning_rate_scale": 0.5, "steps": 0.5, "kl": 2.0},
+    "careful": {"learning_rate_scale": 0.5, "kl": 2.0},
     "balanced": {},
-    "aggressive": {"learning_rate_scale": 1.5, "steps": 2.0, "kl": 0.5},
+    "aggressive": {"learning_rate_scale": 1.5, "kl": 0.5},
 }
 _MIXTURE = {"learning_rate_scale": 0.5, "kl": 0.5, "rank": 2.0, "alpha": 2.0}
 
@@ -78,7 +78,7 @@ def _times(value: float, factor: float) -> float:
 
 
 def _why(settings: TrainingSettings, own: Mapping[str, Any], shape: Architecture | None) -> str:
-    """`balanced, 0.6B dense: rate 4.8e-04, up to 96 steps, KL 0.1, rank 8 (yours: kl)`."""
+    """`balanced, 0.6B dense: rate 4.8e-04, KL 0.1, rank 8 (yours: kl)`."""
     if shape is None:
         kind, rate = "a model of unknown shape", settings.learning_rate
     else:
@@ -91,7 +91,7 @@ def _why(settings: TrainingSettings, own: Mapping[str, Any], shape: Architecture
         if rate
         else [f"rate by its size times {settings.learning_rate_scale:g}"]
     )
-    told += [f"up to {settings.steps} steps", f"KL {settings.kl:g}", f"rank {settings.rank}"]
+    told += [f"KL {settings.kl:g}", f"rank {settings.rank}"]
     named = sorted(set(own) - {"preset"})
     yours = f" (yours: {', '.join(named)})" if named else ""
     return f"{settings.preset}, {kind}: {', '.join(told)}{yours}"

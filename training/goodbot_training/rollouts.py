@@ -45,11 +45,12 @@ class Rollout:
     off_policy: bool
 
 
-def turn_lengths(job: Job, backend: TrainingBackend) -> list[int]:
-    """Tokens of each turn that is not too long, prompt and response."""
-    turns = [_turn(item, backend) for item in job.items]
-    lengths = [len(turn.prompt) + len(turn.response) for turn in turns]
-    return [length for length in lengths if length <= job.settings.max_sequence_tokens]
+def turn_lengths(job: Job, backend: TrainingBackend) -> dict[str, int]:
+    """Tokens of each turn that is not too long, prompt and response, by the item's id."""
+    turns = {item.id: _turn(item, backend) for item in job.items}
+    lengths = {id_: len(turn.prompt) + len(turn.response) for id_, turn in turns.items()}
+    limit = job.settings.max_sequence_tokens
+    return {id_: length for id_, length in lengths.items() if length <= limit}
 
 
 def build_rollouts(

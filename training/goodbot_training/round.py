@@ -17,16 +17,13 @@ from typing import Any
 from goodbot.backend import LoraSettings, OptimizerSettings, StepStats, TrainingBackend
 from goodbot.errors import TrainingError
 
-from goodbot_training.advantages import to_learn
-from goodbot_training.backends.adapters import weaken
-from goodbot_training.batches import planned_steps
 from goodbot_training.checkpoints import Checkpoints, Progress
 from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import turn_lengths
-from goodbot_training.slices import BrokenStepError, Lesson, train_in_slices
+from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import Job, data_error
 
 Emit = Callable[[dict[str, Any]], None]
@@ -51,22 +48,13 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     )
     _progress(emit, "load", 1, 1)
 
-    plan = memory.plan(turn_lengths(job, backend), job)
+    plan = memory.plan(list(turn_lengths(job, backend).values()), job)
     emit({"event": "plan", **asdict(plan)})
     job = replace(job, settings=replace(job.settings, tokens_per_forward=plan.tokens_per_forward))
-    settings = job.settings
     _progress(emit, "rollouts", 0, len(job.items))
     material = gather(job, backend, checkpoints)
     _progress(emit, "rollouts", len(job.items), len(job.items))
 
-    optimizer = OptimizerSettings(
-        learning_rate=settings.rate_for(backend.parameters),
-        warmup_steps=settings.warmup,
-        weight_decay=settings.weight_decay,
-        max_grad_norm=settings.max_grad_norm,
-        tokens_per_forward=settings.tokens_per_forward,
-        recompute=plan.recompute,
-    )
     progress = checkpoints.newest()
     if left_out := {**material.unusable, **progress.left_out}:
         emit(_quarantine(left_out))
@@ -75,18 +63,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         train = [rollout for rollout in material.train if rollout.id not in progress.left_out]
         if not train:
             raise _nothing_left(progress)
-        rewards = [rollout.reward for rollout in train]
-        weights = [rollout.weight for rollout in train]
-        advantages, baseline = objective.advantages(job.baseline, rewards, weights)
-        lesson = Lesson(
-            rollouts=train, advantages=advantages, settings=settings,
-            optimizer=replace(
-                optimizer,
-                learning_rate=optimizer.learning_rate * to_learn(advantages),
-                decay_steps=planned_steps(len(train), settings),
-            ),
-            objective=objective, seed=job.seed,
-        )  # fmt: skip
+        lesson = make_lesson(job, backend, objective, train, recompute=plan.recompute)
         if not progress.steps:
             checkpoints.keep(progress, None)
             emit({"event": "checkpoint", "step": 0, "steps": lesson.steps})
@@ -114,11 +91,13 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         backend.save_adapter(candidate)
         _progress(emit, "gate", 0, 1)
         verdict = _judge(job, backend, candidate, material, bool(taken))
-        if not verdict.passed and verdict.too_strong and settings.gate_retry:
-            weaken(candidate, job.parent, settings.gate_retry)
+        if verdict.too_strong and job.settings.gate_retry:
+            from goodbot_training.backends.adapters import weaken
+
+            weaken(candidate, job.parent, job.settings.gate_retry)
             backend.load_adapter(candidate)
             weaker = _judge(job, backend, candidate, material, bool(taken))
-            verdict = verdict.again(weaker, settings.gate_retry)
+            verdict = verdict.again(weaker, job.settings.gate_retry)
         _publish(candidate, job.output)
     finally:
         shutil.rmtree(candidate, ignore_errors=True)
@@ -136,7 +115,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         "too_long": material.too_long,
         "left_out": len(progress.left_out),
         "off_policy": sum(rollout.off_policy for rollout in train),
-        "reward": fmean(rewards),
+        "reward": fmean(rollout.reward for rollout in train),
         "learning_rate": lesson.optimizer.learning_rate,
         "steps": len(taken),
         "skipped": len(progress.steps) - len(taken),
@@ -145,7 +124,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     emit(
         {
             "event": "done",
-            "baseline": asdict(baseline),
+            "baseline": asdict(lesson.baseline),
             "metrics": _rounded(metrics),
             "seconds": round(time.monotonic() - started, 3),
         }

@@ -19,11 +19,13 @@ from goodbot.backend import (
 )
 from goodbot.errors import TrainingError
 
+from goodbot_training.advantages import to_learn
 from goodbot_training.batches import make_batches, pad, planned_steps
 from goodbot_training.bisection import absurd, guilty_rows
 from goodbot_training.checkpoints import Checkpoints, Progress
+from goodbot_training.objectives import Objective
 from goodbot_training.rollouts import Rollout
-from goodbot_training.types import TrainingSettings
+from goodbot_training.types import Baseline, Job, TrainingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,8 @@ class Lesson:
 
     rollouts: Sequence[Rollout]
     advantages: Sequence[float]
+    baseline: Baseline
+    """After this round."""
     settings: TrainingSettings
     optimizer: OptimizerSettings
     objective: LossFunction
@@ -51,6 +55,34 @@ class Lesson:
         """One batch of these rollouts."""
         rollouts = [self.rollouts[row] for row in rows]
         return pad(rollouts, [self.advantages[row] for row in rows], normalizer)
+
+
+def make_lesson(
+    job: Job, backend: TrainingBackend, objective: Objective, rollouts: Sequence[Rollout], *,
+    recompute: bool, decay_steps: int | None = None,
+) -> Lesson:  # fmt: skip
+    """What the job's round trains on these rollouts, by its settings as they are.
+
+    The learning rate falls to 0 over `decay_steps`; None: over the lesson's own.
+    """
+    settings = job.settings
+    rewards, weights = [row.reward for row in rollouts], [row.weight for row in rollouts]
+    advantages, baseline = objective.advantages(job.baseline, rewards, weights)
+    if decay_steps is None:
+        decay_steps = planned_steps(len(rollouts), settings)
+    optimizer = OptimizerSettings(
+        learning_rate=settings.rate_for(backend.parameters) * to_learn(advantages),
+        warmup_steps=settings.warmup,
+        decay_steps=decay_steps,
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.max_grad_norm,
+        tokens_per_forward=settings.tokens_per_forward,
+        recompute=recompute,
+    )
+    return Lesson(
+        rollouts=rollouts, advantages=advantages, baseline=baseline, settings=settings,
+        optimizer=optimizer, objective=objective, seed=job.seed,
+    )  # fmt: skip
 
 
 class BrokenStepError(Exception):

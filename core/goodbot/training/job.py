@@ -38,9 +38,9 @@ async def make_job(
     rows: list[dict[str, Any]] = []
     if parent != BASE:
         baseline = (await registry.row(parent)).baseline
+    found = await store.read(lambda db: turns.some(db, [item.turn for item in items]))
     for item in items:
-        turn = await store.read(lambda db, id_=item.turn: turns.get(db, id_))
-        if turn is None:
+        if (turn := found.get(item.turn)) is None:
             raise TrainingError("an answer was deleted before it could be trained on", kind="data")
         version = turn.version if turn.model == pool.model else None
         if version and str(version) not in behaviour:
@@ -63,7 +63,7 @@ async def make_job(
         "settings": dict(settings), "baseline": baseline, "behaviour": behaviour, "items": rows,
         "anchors": asked,
         "background": background,
-        "judged": await store.read(lambda db: runs.judged(db, run)),
+        "judged": await store.read(lambda db: runs.judged(db, pool, run)),
     }  # fmt: skip
 
 

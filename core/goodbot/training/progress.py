@@ -1,4 +1,4 @@
-"""A run under way in words: the phase, the step, the loss, what is accepted, the time left.
+"""A run under way in words: the phase, the step, the loss, the time left, what has moved.
 
 What the trainer's `progress` events hold is told in `docs/worker-protocol.md`. The same words reach
 the terminal, `status` and the chat. Nothing heavy is imported: the command line needs it at once.
@@ -36,7 +36,7 @@ def block(progress: Mapping[str, Any], width: int) -> str:
 
 
 def details(progress: Mapping[str, Any]) -> list[str]:
-    """`12/32`, `loss 0.312`, `2 min left`, `accepts 94% of tokens, 88% of answers`: what is known.
+    """`12/32`, `loss 0.312`, `2 min left`, `94% of tokens about as likely as before`: what is known.
 
     The most important first, for whoever has little room.
     """
@@ -46,9 +46,8 @@ def details(progress: Mapping[str, Any]) -> list[str]:
         parts.append(f"loss {loss:.3f}")
     if (eta := _number(progress, "eta")) is not None:
         parts.append(left(eta))
-    tokens, answers = (_number(progress, f"{n}_acceptance") for n in ("token", "trajectory"))
-    if tokens is not None and answers is not None:
-        parts.append(f"accepts {tokens:.0%} of tokens, {answers:.0%} of answers")
+    if (tokens := _number(progress, "token_acceptance")) is not None:
+        parts.append(f"{tokens:.0%} of tokens about as likely as before")
     return parts
 
 

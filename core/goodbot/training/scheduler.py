@@ -45,6 +45,8 @@ class Readiness:
     """The least that a run which is due may claim: ties count among `available`, but train nothing."""
     urgent: bool = False
     """A tainted adapter answers until this run has replaced it."""
+    interrupted: bool = False
+    """A run waits to go on."""
 
 
 class Scheduler:
@@ -127,9 +129,10 @@ class Scheduler:
     async def _look(self) -> float:
         """Start what is due; returns in how many seconds to look again at the latest."""
         stops = self._stops
-        await self._trainer.resumable()  # gives up what could not go on
         tainted = await self._tainted()  # before: what an undo taints meanwhile may train anew
         readiness = await self.readiness()
+        if readiness.interrupted and await self._trainer.resumable() is None:
+            readiness = await self.readiness()  # that run could not go on, and is given up
         if not readiness.due or (readiness.urgent and self._barren):
             self._due_since, self._barren = None, False
             if tainted:
@@ -159,7 +162,7 @@ class Scheduler:
         def answer(due: bool, why: str) -> Readiness:
             return Readiness(
                 due=due, why=why, available=available, needed=needed, enough=enough,
-                urgent=bool(retrain),
+                urgent=bool(retrain), interrupted=waiting is not None,
             )  # fmt: skip
 
         retrain = await self._store.read(lambda db: access.switch(db, self._retrain))

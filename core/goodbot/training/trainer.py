@@ -46,18 +46,10 @@ class Trainer:
         settings: Mapping[str, Any], model: Path, seed: int, pool: claimable.Pool, staging: Path,
         anchors: Sequence[Sequence[Message]] = (),
     ) -> None:  # fmt: skip
-        self._store = store
-        self._registry = registry
-        self._plugins = plugins
-        self._clock = clock
-        self._backend = backend
-        self._policy = policy
-        self._config = config
-        self._settings = settings
-        self._model = model
-        self._seed = seed
-        self._pool = pool
-        self._staging = staging
+        self._store, self._registry, self._plugins, self._clock = store, registry, plugins, clock
+        self._backend, self._policy, self._config = backend, policy, config
+        self._settings, self._model, self._seed = settings, model, seed
+        self._pool, self._staging = pool, staging
         self._anchors = [list(messages) for messages in anchors]
         self._tries = Tries(store=store, backend=backend)
         self._going_live = GoingLive(

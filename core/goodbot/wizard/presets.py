@@ -22,7 +22,7 @@ PRESETS = (
     Preset(name="balanced", about="the defaults; measured on a tiny model"),
     Preset(name="aggressive", about="big steps; may learn faster, and forgets more on the way"),
 )
-KEYS = ("learning_rate", "learning_rate_scale", "steps", "kl")
+KEYS = ("learning_rate", "learning_rate_scale", "kl")
 """What presets decide; who chooses another one gives up what stands there."""
 
 

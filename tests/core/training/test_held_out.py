@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.store import runs
 
 from tests.core.builders import Bot, check, open_bot, rows
 
@@ -96,6 +97,10 @@ async def test_the_gate_gets_what_earlier_rounds_that_count_have_found(tmp_path:
             {"n": 2, "xx": 2.0, "xy": 1.0, "yy": 0.5},
             {"n": 1, "xx": 1.0, "xy": 0.5, "yy": 0.25},
         ]
+        # A run that is only looked ahead to, after all of these, gets them as well.
+        pool = bot.app.trainer._pool
+        ahead = await bot.store.read(lambda db: runs.judged(db, pool, 2**62))
+        assert [entry["n"] for entry in ahead] == [4, 2, 1]
         # What is undone is not counted any more: its ratings may be held out again.
         second = await bot.trained_by(2)
         number = next(n for n, a in enumerate(bot.answers) if a.turn in second)

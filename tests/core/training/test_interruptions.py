@@ -274,9 +274,23 @@ async def test_train_goes_on_with_a_paused_run(tmp_path: Path) -> None:
         await held_at(bot, 2)
         await bot.command("pause")
         bot.fake.set(hold=None)
-        assert "goes on at step 2 of 6" in await bot.command("train")
+        said = await bot.command("train")
+        assert "goes on at step 2 of 6, although training is paused;" in said
         await until(lambda: not bot.app.scheduler.training)
         assert done(bot) == each_step_once()
+
+
+async def test_train_while_it_is_off_says_so_and_when_the_version_answers(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.command("off")
+        assert "although goodbot is off;" in await bot.command("train")
+        await until(lambda: not bot.app.scheduler.training)
+        assert (await bot.app.registry.active(), await bot.app.registry.wanted()) == (1, 0)
+        await bot.rated(8)
+        assert "v2 answers after `resume`" in await bot.command("train", "wait")
+        await bot.command("resume")
+        assert await bot.app.registry.wanted() == 2
 
 
 @pytest.mark.parametrize("paused", [True, False])
@@ -411,7 +425,7 @@ async def test_a_rollback_lets_the_run_go(tmp_path: Path) -> None:
         await bot.rated(8)
         await held_at(bot, 3)
         await bot.command("pause")
-        await bot.command("rollback", "base")
+        await bot.rollback("base")
         assert (await bot.run(2)).state == "superseded"
         assert not list((tmp_path / "bot" / "staging").iterdir())
         await check(bot)

@@ -70,7 +70,7 @@ async def test_an_undo_of_a_replayed_rating_taints_every_version_that_learnt_it(
     async with open_bot(tmp_path, replay_share=0.25) as bot:
         await bot.rated(8)
         await bot.train()
-        await bot.command("rollback", "base")
+        await bot.rollback("base")
         await bot.store.write(
             lambda db: db.execute("UPDATE adapters SET tainted = '' WHERE version = 1")
         )

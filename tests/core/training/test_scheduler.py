@@ -332,3 +332,27 @@ async def test_others_are_served_while_a_round_is_weighed(tmp_path: Path) -> Non
         assert (await bot.train()).state == "activated"
     assert threads
     assert threading.get_ident() not in threads
+
+
+async def test_a_look_asks_about_an_interrupted_run_only_where_one_waits(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        asked: list[bool] = []
+        resumable = bot.app.trainer.resumable
+
+        async def counted(*, replay: bool = False) -> object:
+            asked.append(replay)
+            return await resumable(replay=replay)
+
+        bot.app.trainer.resumable = counted  # type: ignore[method-assign]
+        await bot.rated(3)
+        await bot.settle()
+        assert (await bot.app.scheduler.readiness()).interrupted is False
+        assert asked == []
+        bot.fake.set(train="steps", hold=2)
+        await bot.command("train")
+        await until(lambda: (bot.app.trainer.progress or {}).get("step") == 2)
+        await bot.command("pause")
+        asked.clear()
+        bot.app.scheduler.wake()
+        await until(lambda: asked)
+        assert (await bot.app.scheduler.readiness()).interrupted is True

@@ -30,7 +30,7 @@ def test_a_preset_is_known_again_in_a_config(name: str, tmp_path: Path) -> None:
 def test_nothing_is_balanced_and_own_values_are_no_preset() -> None:
     assert preset_of({}) == "balanced"
     assert preset_of({"kl": 0.7}) == ""
-    assert preset_of({"preset": "careful", "steps": 17}) == ""
+    assert preset_of({"preset": "careful", "kl": 0.3}) == ""
     assert preset_of({"preset": "custom"}) == ""
 
 

@@ -9,12 +9,15 @@ the signed, weighted rating of the answer (there is no baseline):
         L = -Σ |A| · log σ(sign(A) · (β·r - δ)) / N            δ = mean β·r, detached
 
 KTO's published z is estimated from mismatched pairs of prompts and answers, which costs a second
-forward pass; here z, as δ, is the mean over the rollouts of one forward pass.
+forward pass; here z, as δ, is the mean over the answers of one forward pass. That is a micro-batch:
+where a batch of B does not go through at once, its parts (answers of like length) have means of
+their own, so that these two losses, unlike MIS-PO's, depend on `tokens_per_forward`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,10 +40,14 @@ def goods_only(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Kto:
-    """KTO over single ratings; callable as a `goodbot.backend.LossFunction`."""
+class Preference(ABC):
+    """A loss of the implied reward alone; callable as a `goodbot.backend.LossFunction`."""
 
     beta: float
+
+    @abstractmethod
+    def losses(self, xp: Any, implied: Array, sign: Array) -> Array:
+        """The loss of each answer, `(B,)`, by its β·r and the sign of A."""
 
     def __call__(
         self,
@@ -52,61 +59,38 @@ class Kto:
         mask: Array,
         normalizer: float,
     ) -> tuple[Array, dict[str, Array]]:
-        """Loss and statistics; arguments as for `MisPo.__call__`, with A the signed rating."""
+        """Loss and statistics; arguments as for `MisPo.__call__`, with A the signed rating.
 
-        def losses(implied: Array, sign: Array) -> Array:
-            anchor = xp.clip(detach(xp, implied).mean(), 0.0, None)
-            return 1.0 - _sigmoid(xp, sign * (implied - anchor))
-
-        arguments = (policy_logprobs, reference_logprobs, advantages, mask, normalizer)
-        return _preference(xp, self.beta, losses, *arguments)
+        Nothing is rejected, so all tokens count as accepted.
+        """
+        difference = (policy_logprobs - reference_logprobs) * mask
+        implied = self.beta * difference.sum(axis=1)
+        sign = xp.where(advantages > 0, 1.0, -1.0)
+        loss = (xp.abs(advantages) * self.losses(xp, implied, sign)).sum() / normalizer
+        back = -detach(xp, difference)
+        kl = ((xp.exp(back) - back - 1.0) * mask).sum()
+        rows = xp.ones_like(detach(xp, advantages)).sum()
+        return loss, {"kl": kl, "tokens_accepted": mask.sum(), "trajectories_accepted": rows}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Bco:
-    """BCO over single ratings; callable as a `goodbot.backend.LossFunction`."""
+class Kto(Preference):
+    """KTO over single ratings."""
 
-    beta: float
-
-    def __call__(
-        self,
-        xp: Any,
-        policy_logprobs: Array,
-        sampling_logprobs: Array,
-        reference_logprobs: Array,
-        advantages: Array,
-        mask: Array,
-        normalizer: float,
-    ) -> tuple[Array, dict[str, Array]]:
-        """Loss and statistics; arguments as for `MisPo.__call__`, with A the signed rating."""
-
-        def losses(implied: Array, sign: Array) -> Array:
-            shift = detach(xp, implied).mean()
-            return -_log_sigmoid(xp, sign * (implied - shift))
-
-        arguments = (policy_logprobs, reference_logprobs, advantages, mask, normalizer)
-        return _preference(xp, self.beta, losses, *arguments)
+    def losses(self, xp: Any, implied: Array, sign: Array) -> Array:
+        """`1 - σ(sign · (β·r - z))`."""
+        anchor = xp.clip(detach(xp, implied).mean(), 0.0, None)
+        return 1.0 - _sigmoid(xp, sign * (implied - anchor))
 
 
-def _preference(
-    xp: Any,
-    beta: float,
-    losses: Callable[[Array, Array], Array],
-    policy_logprobs: Array,
-    reference_logprobs: Array,
-    advantages: Array,
-    mask: Array,
-    normalizer: float,
-) -> tuple[Array, dict[str, Array]]:
-    """Σ |A| · losses(β·r, sign A) / N; nothing is rejected, so all tokens count as accepted."""
-    difference = (policy_logprobs - reference_logprobs) * mask
-    implied = beta * difference.sum(axis=1)
-    sign = xp.where(advantages > 0, 1.0, -1.0)
-    loss = (xp.abs(advantages) * losses(implied, sign)).sum() / normalizer
-    back = -detach(xp, difference)
-    kl = ((xp.exp(back) - back - 1.0) * mask).sum()
-    rows = xp.ones_like(detach(xp, advantages)).sum()
-    return loss, {"kl": kl, "tokens_accepted": mask.sum(), "trajectories_accepted": rows}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bco(Preference):
+    """BCO over single ratings."""
+
+    def losses(self, xp: Any, implied: Array, sign: Array) -> Array:
+        """`-log σ(sign · (β·r - δ))`."""
+        shift = detach(xp, implied).mean()
+        return -_log_sigmoid(xp, sign * (implied - shift))
 
 
 def _sigmoid(xp: Any, x: Array) -> Array:

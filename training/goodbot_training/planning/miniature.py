@@ -7,16 +7,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from goodbot.backend import LoraSettings, OptimizerSettings, TrainingBackend, TrainingBatch
+from goodbot.backend import LoraSettings, TrainingBackend, TrainingBatch
 
-from goodbot_training.advantages import to_learn
-from goodbot_training.batches import make_batches, planned_steps
+from goodbot_training.batches import planned_steps
 from goodbot_training.checkpoints import Checkpoints
 from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.planning.cost import Cost, Estimate, Stopwatch, total
 from goodbot_training.planning.gate import portions, sample_some
+from goodbot_training.rollouts import turn_lengths
+from goodbot_training.slices import Lesson, make_lesson
 from goodbot_training.types import HELD_OUT, Item, Job, data_error
 
 _ANSWERS = 64
@@ -37,36 +38,31 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     load = watch.lap()
-    pairs = [(item, _length(item, backend)) for item in job.items]
-    pairs = [pair for pair in pairs if pair[1] <= job.settings.max_sequence_tokens]
-    kept, lengths = [item for item, _ in pairs], [length for _, length in pairs]
+    lengths = turn_lengths(job, backend)
+    kept = [item for item in job.items if item.id in lengths]
     count = sum(item.split != HELD_OUT for item in kept)
     if not count:
         raise data_error("There is no rated turn to train on.")
-    plan = memory.plan(lengths, job)
+    plan = memory.plan(list(lengths.values()), job)
     settings = replace(job.settings, tokens_per_forward=plan.tokens_per_forward)
     small = replace(job, settings=settings, items=_some(kept))
     read = watch.lap()
 
     material = gather(small, backend, Checkpoints(None, job))
     scored = watch.lap()
-    tokens = sum(lengths)
+    tokens = sum(lengths.values())
     rollouts = read + scored * (tokens / _tokens(material))
     per_token = scored * (1 / _scored(small, material))
 
-    optimizer = OptimizerSettings(
-        learning_rate=settings.rate_for(backend.parameters),
-        warmup_steps=settings.warmup,
-        weight_decay=settings.weight_decay,
-        max_grad_norm=settings.max_grad_norm,
-        tokens_per_forward=settings.tokens_per_forward,
-        recompute=plan.recompute,
-    )
     steps = planned_steps(count, settings)
-    train = _train(small, material, backend, optimizer, steps, watch)
+    objective = make_objective(settings)
+    lesson = make_lesson(
+        small, backend, objective, material.train, recompute=plan.recompute, decay_steps=steps
+    )
+    train = _train(small, lesson, backend, steps, watch)
 
     backend.save_adapter(job.output)
-    judged = sum(length for item, length in pairs if item.split == HELD_OUT)
+    judged = sum(lengths[item.id] for item in kept if item.split == HELD_OUT)
     answers = [Cost(), Cost(), Cost()]
     if settings.gate_anchors and train.changes:
         sample = sample_some(small, backend, watch)
@@ -80,8 +76,8 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
         held_out=len(kept) - count,
         too_long=len(job.items) - len(kept),
         tokens=tokens,
-        longest=max(lengths),
-        learning_rate=train.rate,
+        longest=max(lengths.values()),
+        learning_rate=lesson.optimizer.learning_rate,
         steps=steps,
         passes=steps * settings.batch_size / count,
         memory=plan,
@@ -100,32 +96,25 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Steps:
-    """What all steps cost, whether any of them would change a weight, and at which peak rate."""
+    """What all steps cost, and whether any of them would change a weight."""
 
     cost: Cost
     changes: bool
-    rate: float
 
 
 def _train(
-    job: Job, material: Material, backend: TrainingBackend, optimizer: OptimizerSettings,
-    steps: int, watch: Stopwatch,
-) -> _Steps:  # fmt: skip
+    job: Job, lesson: Lesson, backend: TrainingBackend, steps: int, watch: Stopwatch
+) -> _Steps:
     """A few real steps; the first one prepares what the others find, so it is no measure of them."""
-    objective, train = make_objective(job.settings), material.train
-    rewards, weights = [row.reward for row in train], [row.weight for row in train]
-    advantages, _ = objective.advantages(job.baseline, rewards, weights)
-    rate = optimizer.learning_rate * to_learn(advantages)
-    optimizer = replace(optimizer, learning_rate=rate, decay_steps=steps)
-    batches = list(make_batches(train, advantages, job.settings, seed=job.seed))
+    batches = list(lesson.batches())
     taken = [batch for batch in batches if batch.advantages.any()]
     if not taken:
-        return _Steps(cost=Cost(), changes=False, rate=rate)
+        return _Steps(cost=Cost(), changes=False)
     costs: list[Cost] = []
     checkpoint = job.output / "checkpoint"
     checkpoint.mkdir()
     watch.lap()
-    for _ in backend.train(iter(taken[:_STEPS]), optimizer, objective):
+    for _ in backend.train(iter(taken[:_STEPS]), lesson.optimizer, lesson.objective):
         costs.append(watch.lap())
         if len(costs) > 1 and total(costs).cpu > _SECONDS:
             break
@@ -136,7 +125,7 @@ def _train(
     timed = costs[1:] or costs
     per_token = total(timed) * (1 / sum(sizes[1 : len(costs)] or sizes[:1]))
     rest = per_token * sum(sizes[1:]) * (steps / len(batches))
-    return _Steps(cost=costs[0] + rest + saving, changes=True, rate=rate)
+    return _Steps(cost=costs[0] + rest + saving, changes=True)
 
 
 def _some(items: Sequence[Item]) -> tuple[Item, ...]:
@@ -146,13 +135,6 @@ def _some(items: Sequence[Item]) -> tuple[Item, ...]:
     if all(item.split == HELD_OUT for item in chosen):
         chosen = [*chosen, next(item for item in items if item.split != HELD_OUT)]
     return tuple(chosen)
-
-
-def _length(item: Item, backend: TrainingBackend) -> int:
-    if item.captured:
-        return len(item.prompt_tokens) + len(item.tokens)
-    turn = backend.tokenize(item.messages, item.response)
-    return len(turn.prompt) + len(turn.response)
 
 
 def _size(batch: TrainingBatch) -> int:
