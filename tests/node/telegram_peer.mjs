@@ -29,6 +29,15 @@ class Refusal extends Error {
 
 const seconds = () => Math.floor(Date.now() / 1000);
 
+/** One list of commands for each scope and language. */
+const menu = ({ scope, language_code }) => `${scope?.type ?? 'default'} ${language_code ?? ''}`;
+
+const RIGHTS = Object.fromEntries([
+  'can_be_edited', 'is_anonymous', 'can_manage_chat', 'can_delete_messages', 'can_manage_video_chats',
+  'can_restrict_members', 'can_promote_members', 'can_change_info', 'can_invite_users',
+  'can_post_stories', 'can_edit_stories', 'can_delete_stories',
+].map((right) => [right, false]));
+
 const STRINGS = ['text', 'callback_query_id'];
 
 /** Form fields as Telegram reads them: whatever is JSON there is JSON here. */
@@ -90,14 +99,22 @@ class TelegramPeer extends TelegramServer {
     return { ...BOT, can_join_groups: true, can_read_all_group_messages: this.readsGroups, supports_inline_queries: false };
   }
 
-  bot_setMyCommands({ commands }) { this.commands = commands; return true; }
+  bot_setMyCommands({ commands, ...where }) { this.menus.set(menu(where), commands); return true; }
 
-  bot_getMyCommands() { return this.commands; }
+  bot_getMyCommands(where) { return this.menus.get(menu(where)) ?? []; }
 
-  bot_deleteMyCommands() { this.commands = []; return true; }
+  bot_deleteMyCommands(where) { this.menus.delete(menu(where)); return true; }
+
+  bot_setWebhook({ url }) { this.webhook = url; return true; }
+
+  bot_deleteWebhook() { this.webhook = ''; return true; }
+
+  bot_getChatMember({ chat_id }) {
+    return { status: this.chat(chat_id).admin ? 'administrator' : 'member', user: BOT, ...RIGHTS };
+  }
 
   bot_getWebhookInfo() {
-    return { url: this.webhook, has_custom_certificate: false, pending_update_count: 0 };
+    return { url: this.webhook, has_custom_certificate: false, pending_update_count: 0, ...this.webhookInfo };
   }
 
   bot_sendChatAction(params) { this.chat(params.chat_id); return true; }
@@ -146,6 +163,24 @@ class TelegramPeer extends TelegramServer {
     return { ...this.asMessage(post), edit_date: seconds() };
   }
 
+  bot_editMessageReplyMarkup({ chat_id, message_id, reply_markup }) {
+    const post = this.post(chat_id, message_id);
+    if (JSON.stringify(post.message.reply_markup) === JSON.stringify(reply_markup)) {
+      throw new Refusal(400, 'Bad Request: message is not modified');
+    }
+    this.check({ text: post.message.text, reply_markup });
+    delete post.message.reply_markup;
+    if (reply_markup) post.message.reply_markup = reply_markup;
+    return this.asMessage(post);
+  }
+
+  bot_setMessageReaction({ chat_id, message_id, reaction = [] }) {
+    const { messages } = this.chat(chat_id);
+    if (!messages.has(Number(message_id))) this.post(chat_id, message_id);
+    this.reactions.push({ message_id, reaction });
+    return true;
+  }
+
   bot_deleteMessage(params) {
     this.removeBotMessage(this.post(params.chat_id, params.message_id).updateId);
     return true;
@@ -162,7 +197,7 @@ class TelegramPeer extends TelegramServer {
   check({ text, reply_markup }) {
     if (!text?.trim()) throw new Refusal(400, 'Bad Request: message text is empty');
     if (text.length > 4096) throw new Refusal(400, 'Bad Request: message is too long');
-    for (const button of reply_markup?.inline_keyboard.flat() ?? []) {
+    for (const button of reply_markup?.inline_keyboard?.flat() ?? []) {
       if (Buffer.byteLength(button.callback_data) > 64) throw new Refusal(400, 'Bad Request: BUTTON_DATA_INVALID');
     }
   }
@@ -186,7 +221,7 @@ class TelegramPeer extends TelegramServer {
     return {
       message_id: messageId, date, from: BOT, chat: this.chat(chat_id).chat, text,
       ...(entities && { entities }),
-      ...(reply_markup && { reply_markup }),
+      ...(reply_markup?.inline_keyboard && { reply_markup }),
       ...(message_thread_id && { message_thread_id, is_topic_message: true }),
     };
   }
@@ -217,8 +252,10 @@ class TelegramPeer extends TelegramServer {
     this.handedOut = 0;
     this.failures = [];
     this.queries = new Map();
-    this.commands = [];
+    this.menus = new Map();
+    this.reactions = [];
     this.webhook = '';
+    this.webhookInfo = {};
     this.readsGroups = false;
   }
 
@@ -234,6 +271,7 @@ class TelegramPeer extends TelegramServer {
     const message = {
       message_id: this.messageId++, date: seconds(), chat, from: user, text, ...entitiesOf(text), ...extra,
     };
+    if (!text) delete message.text; // what is attached stands alone
     const ours = reply_to && this.storage.botMessages.find((m) => m.messageId === Number(reply_to));
     if (reply_to) message.reply_to_message = ours ? this.asMessage(ours) : messages.get(Number(reply_to));
     messages.set(message.message_id, message);
@@ -260,6 +298,20 @@ class TelegramPeer extends TelegramServer {
       id, from: user, chat_instance: `-${chat_id}77`, data,
       message: this.asMessage(this.post(chat_id, message_id)),
     });
+  }
+
+  /** Our own reactions, in their order. */
+  control_reactions() { return { reactions: this.reactions }; }
+
+  /** Somebody else's menu in one place. */
+  control_menu({ commands, ...where }) { this.menus.set(menu(where), commands); }
+
+  /** The message that opened a person's keyboard last. */
+  control_prompt({ chat_id }) {
+    const asked = this.storage.botMessages.filter(
+      ({ message }) => Number(message.chat_id) === chat_id && message.reply_markup?.force_reply,
+    );
+    return { message_id: asked.at(-1)?.messageId ?? 0 };
   }
 
   control_posts({ chat_id }) {

@@ -1,0 +1,245 @@
+"""The account on Slack: sends, shows, asks. No decision about content is taken here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from goodbot.connector import Connector, ConnectorHost, OpenTurn
+from goodbot.errors import (
+    ConnectorError,
+    FatalConnectorError,
+    RetriableError,
+    StoreError,
+)
+from goodbot.events import (
+    ChannelKind,
+    ChannelRef,
+    CommandEvent,
+    Event,
+    MessageEvent,
+    MessageRef,
+    Receipt,
+    Reply,
+)
+
+from goodbot_connectors.fields import items, string, strings, sub
+from goodbot_connectors.slack import SPEC, forms, home, render
+from goodbot_connectors.slack.api import Api, RefusedError
+from goodbot_connectors.slack.catchup import CatchUp
+from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SlackSettings
+from goodbot_connectors.slack.intake import Intake
+from goodbot_connectors.slack.normalize import HOME, Identity, Normalizer, emoji_values
+from goodbot_connectors.slack.presses import About, Opening, key
+from goodbot_connectors.slack.recent import Recent
+from goodbot_connectors.slack.reconcile import Reconciler
+from goodbot_connectors.slack.stream import Recipient, SlackStream
+from goodbot_connectors.slack.threads import KEY, Threads
+from goodbot_connectors.slack.transport import Http, Socket, Transport
+
+logger = logging.getLogger(__name__)
+
+
+class SlackConnector(Connector):
+    """One app in one workspace."""
+
+    spec = SPEC
+    settings: SlackSettings
+
+    def __init__(self, host: ConnectorHost, settings: SlackSettings) -> None:
+        super().__init__(host, settings)
+        self._api: Api | None = None
+        self._me = Identity(user="", team="")
+        self._threads = Threads()
+        self._values = emoji_values(settings)
+        self._reconciler = Reconciler(host.clock, self._values)
+        self._intake = self._new_intake()
+        self._catch_up = CatchUp(host, self._threads, lambda body: self._intake.submit(body))
+        self._transport: Transport | None = None
+        self._chats: Recent[str, ChannelRef] = Recent()
+        self._statuses: Recent[str, str] = Recent()
+        self._no_streams: set[str] = set()
+
+    @property
+    def account(self) -> str:
+        return self._me.account if self._me.user else ""
+
+    async def start(self) -> None:
+        if self._transport is not None:
+            return
+        secrets = self.host.secrets
+        if self.settings.mode not in ("socket", "http"):
+            raise FatalConnectorError('[connectors.slack] mode must be "socket" or "http"')
+        for name in self.settings.needed_secrets:
+            if not secrets.get(name):
+                raise FatalConnectorError(
+                    f"set {name}; `goodbot connect slack` says where it is found"
+                )
+        api = Api(
+            secrets.get(BOT_TOKEN), self.host.clock, app=secrets.get(APP_TOKEN),
+            base=self.settings.api_base,
+        )  # fmt: skip
+        try:
+            self._me = await api.open()
+            self._threads.load(await self.host.get(KEY))
+            await self._catch_up.load()
+            self._reconciler.begin(self._me)
+            self._intake, self._api = self._new_intake(), api
+            app = self._intake.app()
+            transport: Transport = (
+                Http(self.host, self.settings, app)
+                if self.settings.mode == "http"
+                else Socket(self.host, api, app, self._alive)
+            )
+            await transport.start()
+        except BaseException:
+            self._api = None
+            await api.close()
+            raise
+        self._transport = transport
+        self._catch_up.begin(api)
+        await self._catch_up.alive()
+        logger.info("slack: connected as account %s", self.account)
+
+    def _new_intake(self) -> Intake:
+        normalizer = Normalizer(me=self._me, values=self._values, threads=self._threads)
+        return Intake(self.host, normalizer, self._open)
+
+    async def stop(self) -> None:
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await self._catch_up.stop()
+            await self._intake.stop()
+            await transport.stop()
+            await self._intake.stop()  # what came in meanwhile
+        api, self._api = self._api, None
+        if api is not None:
+            await api.close()
+
+    # Out
+
+    async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
+        return await self._stream(channel).finish(reply)
+
+    async def edit(self, message: MessageRef, reply: Reply) -> None:
+        body = render.message(reply.text, About(turn=reply.turn), reply.buttons)
+        await self._connected().call(
+            "chat.update", channel=message.channel.id, ts=message.id, **body
+        )
+
+    def stream(self, channel: ChannelRef, reply_to: str = "") -> SlackStream:
+        stream = self._stream(channel, recipient=self._intake.askers.get((channel.id, reply_to)))
+        stream.begin()
+        return stream
+
+    def replace(self, messages: Sequence[MessageRef], channel: ChannelRef) -> SlackStream:
+        return self._stream(channel, replaces=messages)
+
+    def _stream(
+        self, channel: ChannelRef, *, recipient: Recipient | None = None,
+        replaces: Sequence[MessageRef] = (),
+    ) -> SlackStream:  # fmt: skip
+        return SlackStream(
+            host=self.host, api=self._connected(), settings=self.settings, channel=channel,
+            sent=self._note, recipient=recipient, replaces=replaces, refused=self._no_streams,
+        )  # fmt: skip
+
+    async def _note(self, refs: Sequence[MessageRef], reply: Reply) -> None:
+        """Remember where we spoke; a lost note costs a mention, so a failing disk is no error here."""
+        worth = [
+            self._threads.note(ref.channel.id, ref.channel.thread, ref.id, answer=bool(reply.turn))
+            for ref in refs
+        ]
+        if any(worth):
+            try:
+                await self.host.set(KEY, self._threads.dump())
+            except StoreError as error:
+                logger.warning("slack: the list of our threads was not stored: %s", error)
+
+    async def private(self, user: str) -> ChannelRef:
+        """The direct message channel with a person, who need not have written before."""
+        known = self._chats.get(user)
+        if known is not None:
+            return known
+        opened = await self._connected().call("conversations.open", users=user)
+        channel_id = string(sub(opened, "channel"), "id")
+        channel = ChannelRef(
+            connector=SPEC.name, account=self.account, id=channel_id, kind=ChannelKind.PRIVATE
+        )
+        self._chats[user] = channel
+        return channel
+
+    async def acknowledge(self, event: Event, receipt: Receipt) -> None:
+        """Show it to that person alone: an ephemeral message, the Home tab, or the private chat."""
+        if isinstance(event, CommandEvent) and event.event_id.startswith(HOME):
+            await self._publish(event, receipt.text)
+            return
+        if offer := self._intake.offers.pop(event.event_id, ""):
+            await self._connected().dismiss(offer)
+        if not receipt.text:
+            return
+        message_id = getattr(event, "message_id", "")
+        turn = receipt.turn or getattr(event, "turn", "")
+        thread = event.channel.thread or self._threads.root(event.channel.id, message_id)
+        about = About(turn, "" if isinstance(event, (CommandEvent, MessageEvent)) else message_id)
+        body = render.notice(receipt.text, about, receipt.offer)
+        api, place = self._connected(), event.channel
+        if isinstance(event, MessageEvent) and place.kind is ChannelKind.PRIVATE:
+            await api.call("chat.postMessage", channel=place.id, thread_ts=thread or None, **body)
+            return
+        if thread == message_id:  # nobody sees an ephemeral message in a thread that is not begun
+            thread = ""
+        try:
+            await api.call(
+                "chat.postEphemeral", channel=place.id, user=event.user.id,
+                thread_ts=thread or None, **body,
+            )  # fmt: skip
+        except RefusedError as error:
+            logger.info("slack: told in private instead: %s", error.code)
+            chat = await self.private(event.user.id)
+            same = thread if chat.id == place.id else ""
+            await api.call("chat.postMessage", channel=chat.id, thread_ts=same or None, **body)
+
+    async def _publish(self, event: CommandEvent, text: str) -> None:
+        user = event.user.id
+        if event.name == "status":
+            self._statuses[user] = text
+        more = "" if event.name == "status" else text or home.NOTHING
+        view = home.view(channel=event.channel.id, status=self._statuses.get(user, "…"), more=more)
+        await self._connected().call("views.publish", user_id=user, view=view)
+
+    # What can be asked
+
+    async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
+        """The differences to what we know, for a few messages each time, after every start."""
+        return await self._reconciler.look(self._connected(), open_turns)
+
+    async def members(self, group: str) -> frozenset[str]:
+        """The people of a user group, by its id or its @handle."""
+        api, group = self._connected(), group.strip().lstrip("@")
+        if not (group.startswith("S") and group.isupper()):
+            listed = await api.call("usergroups.list")
+            found = [g for g in items(listed, "usergroups") if string(g, "handle") == group]
+            if not found:
+                raise ConnectorError(f"there is no user group @{group} in this workspace")
+            group = string(found[0], "id")
+        listed = await api.call("usergroups.users.list", usergroup=group)
+        return frozenset(filter(None, map(key, strings(listed, "users"))))
+
+    async def _open(self, asked: Opening) -> None:
+        try:
+            view = forms.modal(asked)
+            await self._connected().call("views.open", trigger_id=asked.trigger, view=view)
+        except ConnectorError as error:
+            logger.warning("slack: the modal did not open: %s", error)
+
+    async def _alive(self, again: bool) -> None:
+        if again:
+            self._reconciler.again()
+            self._catch_up.begin(self._connected())
+        await self._catch_up.alive()
+
+    def _connected(self) -> Api:
+        if self._api is None:
+            raise RetriableError("the Slack connector is not started")
+        return self._api

@@ -1,0 +1,114 @@
+"""Replies → arguments of chat.postMessage and its relatives. Pure: values in, JSON out.
+
+A model writes Markdown, and Slack's `markdown` block shows it. What would act by itself is made
+inert with an invisible joiner: mentions of people, groups and whole channels, and links that hide
+where they lead. The `text` beside the block, for notifications and screen readers, is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from goodbot.buttons import RETRY, THUMBS
+from goodbot.events import Button
+from goodbot.text import blocks as code_blocks
+from goodbot.text import clean
+
+from goodbot_connectors.slack.presses import ACTION, EXPLAIN, About, write
+
+LIMIT = 4000
+"""Where we cut; joiners may double it, and Slack takes 12,000 characters of Markdown."""
+_FALLBACK = 3900
+_ROW = 5
+_LABEL = 75
+_JOINER = "\u2060"
+
+# One character is looked ahead: linear in the text, and what was streamed stays the beginning.
+_ACTS = re.compile(
+    r"(?<!\w)@(?=[A-Za-z])"  # @channel, where names are linked
+    r"|<(?=[@#!A-Za-z])"  # <!channel>, <@U123>, <#C123>, <https://evil.example|your bank>
+    r"|\](?=[(:\[])"  # [your bank](https://evil.example), and by reference
+)
+_ACTS_IN_CODE = re.compile(
+    r"<(?=@[UWB][A-Z0-9]|#[CDG][A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)"
+)
+_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def inert(text: str) -> str:
+    """Markdown that mentions nobody and whose links show where they lead.
+
+    In code blocks only Slack's own signs for mentions are broken: people copy from there.
+    """
+    text = _BIDI.sub("", clean(text))
+    done, parts = 0, list[str]()
+    for block in code_blocks(text):
+        if block.fence is None:
+            continue
+        line_end = text.find("\n", block.fence.at)
+        start = line_end + 1 if line_end >= 0 else len(text)
+        end = start + len(block.text)
+        parts += [_broken(_ACTS, text[done:start]), _broken(_ACTS_IN_CODE, text[start:end])]
+        done = end
+    return "".join([*parts, _broken(_ACTS, text[done:])])
+
+
+def _broken(signs: re.Pattern[str], text: str) -> str:
+    return signs.sub(lambda found: f"{found[0]}{_JOINER}", text)
+
+
+def fallback(text: str) -> str:
+    """Words for a notification: Slack's three control characters escaped, and short enough."""
+    room = _FALLBACK
+    while len(escaped := _escaped(text[:room])) > _FALLBACK:
+        room = room * 3 // 4
+    return escaped
+
+
+def _escaped(text: str) -> str:
+    text = _ACTS.sub(lambda found: f"{found[0]}{_JOINER}", _BIDI.sub("", clean(text)))
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def message(
+    text: str, about: About | None = None, buttons: Sequence[Button] = ()
+) -> dict[str, Any]:
+    """`text` and `blocks` of one message, with `buttons` below."""
+    text = text if text.strip() else "…"
+    blocks: list[dict[str, Any]] = [{"type": "markdown", "text": inert(text)}]
+    return {"text": fallback(text), "blocks": [*blocks, *rows(about or About(), buttons)]}
+
+
+def rows(about: About, buttons: Sequence[Button]) -> list[dict[str, Any]]:
+    """The blocks that hold the buttons; thumbs are Slack's own feedback element."""
+    if tuple(button.action for button in buttons) == tuple(button.action for button in THUMBS):
+        good, bad = buttons
+        element = {
+            "type": "feedback_buttons", "action_id": f"{ACTION}:feedback",
+            "positive_button": _face(good, about), "negative_button": _face(bad, about),
+        }  # fmt: skip
+        return [{"type": "context_actions", "elements": [element]}]
+    elements = [
+        {"type": "button", "action_id": f"{ACTION}:{n}", **_face(button, about)}
+        for n, button in enumerate(buttons)
+    ]
+    return [
+        {"type": "actions", "elements": elements[at : at + _ROW]}
+        for at in range(0, len(elements), _ROW)
+    ]
+
+
+def _face(button: Button, about: About) -> dict[str, Any]:
+    return {
+        "text": {"type": "plain_text", "text": button.label[:_LABEL]},
+        "value": write(button.action, about),
+    }
+
+
+def notice(text: str, about: About, offer: Sequence[Button]) -> dict[str, Any]:
+    """What one person alone is shown; where another answer is offered, they may also say why."""
+    if any(button.action.partition(":")[0] == RETRY for button in offer):
+        offer = (*offer, Button(action=EXPLAIN, label="Say what was wrong…"))
+    return message(text, about, offer)

@@ -1,0 +1,158 @@
+"""Setting goodbot up on Slack, looking at it, and leaving it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+
+from goodbot.clock import Clock, SystemClock
+from goodbot.errors import ConnectorError, RetriableError
+from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission
+
+from goodbot_connectors.slack import manifest
+from goodbot_connectors.slack.api import Api, RefusedError
+from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings
+from goodbot_connectors.slack.normalize import Identity as Account
+
+_LONGEST = 300
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
+_STARTS = {BOT_TOKEN: "xoxb-", APP_TOKEN: "xapp-"}
+_WHERE = {
+    BOT_TOKEN: "OAuth & Permissions, “Bot User OAuth Token”",
+    APP_TOKEN: "Basic Information, “App-Level Tokens”",
+    SIGNING_SECRET: "Basic Information, “Signing Secret”",
+}
+_NEW_APP = "https://api.slack.com/apps?new_app=1"
+_AGAIN = (
+    "put the manifest of `goodbot manifest slack` in at api.slack.com/apps (App Manifest), then "
+    "install the app again"
+)
+
+
+class SlackSetup(ConnectorSetup):
+    """One app in one workspace."""
+
+    title = "Slack"
+    guide = (
+        f"1. Open {_NEW_APP}, choose “From a manifest”, your workspace, and paste the manifest.\n"
+        "2. Create, then Install to Workspace and Allow.\n"
+        f"3. {_WHERE[BOT_TOKEN]}: copy it (xoxb-…).\n"
+        f"4. {_WHERE[APP_TOKEN]}, Generate, with the scope {manifest.APP_SCOPE}: copy it (xapp-…).\n"
+        "Both are passwords. In a channel: /invite @goodbot."
+    )
+    settings: SlackSettings
+    clock: Clock = SystemClock()
+
+    @classmethod
+    def malformed(cls, name: str, value: str) -> str:
+        """What a secret cannot be. The value itself is never in the sentence."""
+        value = value.strip()
+        if not value:
+            return f"it is empty; it is at api.slack.com/apps, {_WHERE.get(name, 'your app')}"
+        if name == SIGNING_SECRET:
+            hexadecimal = set(value) <= set("0123456789abcdef")
+            return (
+                "" if hexadecimal and len(value) == 32 else "a signing secret has 32 of 0-9 and a-f"
+            )
+        start = _STARTS[name]
+        if not value.startswith(start):
+            other = next((n for n, s in _STARTS.items() if value.startswith(s)), "")
+            if other:
+                return f"that is the other token: this one starts with {start}, see {_WHERE[name]}"
+            return f"it must start with {start}; it is at {_WHERE[name]}"
+        if not set(value) <= _WORD or not 20 <= len(value) <= _LONGEST:
+            return "it was not copied whole, or with something beside it: copy it again"
+        return ""
+
+    @classmethod
+    def called(cls, name: str) -> str:
+        """What Slack's pages call it."""
+        what = {BOT_TOKEN: "Bot token (xoxb-…)", APP_TOKEN: "App-level token (xapp-…)"}
+        return what.get(name, "Signing secret")
+
+    def manifest(self) -> Manifest:
+        """What Slack makes the app of."""
+        return Manifest(
+            text=manifest.to_yaml(manifest.manifest(self.settings)),
+            file="slack-manifest.yaml",
+            permissions=tuple(Permission(name=s, why=manifest.WHY[s]) for s in manifest.scopes()),
+            link=_NEW_APP,
+        )
+
+    async def identify(self) -> Identity:
+        """auth.test."""
+        async with self._open() as (_, me):
+            return _identity(me)
+
+    async def examine(self) -> Sequence[Check]:
+        """What the tokens may, and whether Slack can reach us."""
+        async with self._open() as (api, _):
+            checks = [_scopes(api.scopes)]
+            checks.append(_http(self.settings) if self._http else await self._socket(api))
+        return checks
+
+    async def remove(self, *, dry_run: bool) -> Sequence[str]:
+        """Nothing that tokens can take away: the app, its messages and tabs are its owner's.
+
+        Deleting it at api.slack.com/apps removes them all.
+        """
+        return ()
+
+    @property
+    def _http(self) -> bool:
+        return self.settings.mode == "http"
+
+    @contextlib.asynccontextmanager
+    async def _open(self) -> AsyncGenerator[tuple[Api, Account]]:
+        api = Api(
+            self.secrets.get(BOT_TOKEN), self.clock, app=self.secrets.get(APP_TOKEN),
+            base=self.settings.api_base,
+        )  # fmt: skip
+        try:
+            yield api, await api.open()
+        finally:
+            await api.close()
+
+    async def _socket(self, api: Api) -> Check:
+        """apps.connections.open gives an address, which nobody uses then."""
+        part = "slack app token"
+        try:
+            await api.call("apps.connections.open", app=True, patient=False)
+        except RetriableError as error:
+            return Check(part=part, state=CheckState.WARN, text=str(error), fix="look again later")
+        except RefusedError as error:
+            if error.code == "missing_scope":
+                text = f"{APP_TOKEN} lacks the scope {manifest.APP_SCOPE}"
+                fix = f"make another one: api.slack.com/apps, {_WHERE[APP_TOKEN]}"
+            else:
+                text = f"Socket Mode cannot be used: {error.code}"
+                fix = "switch it on: api.slack.com/apps, Socket Mode"
+            return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
+        except ConnectorError as error:
+            fix = f"copy it again: api.slack.com/apps, {_WHERE[APP_TOKEN]}"
+            return Check(part=part, state=CheckState.FAIL, text=str(error), fix=fix)
+        return Check(part=part, state=CheckState.OK, text="it opens a Socket Mode connection")
+
+
+def _identity(me: Account) -> Identity:
+    link = f"https://app.slack.com/client/{me.team}/{me.user}"
+    return Identity(account=me.account, name=f"@{me.name} in {me.workspace}", link=link)
+
+
+def _scopes(granted: frozenset[str]) -> Check:
+    part = "slack scopes"
+    if not granted:
+        text = "Slack did not say what the token may"
+        return Check(part=part, state=CheckState.WARN, text=text, fix="look again later")
+    if missing := [scope for scope in manifest.scopes() if scope not in granted]:
+        wanted = "; ".join(f"{scope}: {manifest.WHY[scope]}" for scope in missing)
+        return Check(part=part, state=CheckState.FAIL, text=f"missing: {wanted}", fix=_AGAIN)
+    return Check(part=part, state=CheckState.OK, text=f"all {len(manifest.scopes())} are granted")
+
+
+def _http(settings: SlackSettings) -> Check:
+    text = (
+        f"HTTP mode: a proxy with TLS must bring https://…{settings.path} to "
+        f"http://127.0.0.1:{settings.port}{settings.path}; Slack's page for it tells whether it does"
+    )
+    return Check(part="slack requests", state=CheckState.OK, text=text)

@@ -1,0 +1,34 @@
+"""The Slack connector against the contract, over Socket Mode and over signed HTTP requests."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+
+import pytest
+from goodbot.testing.connector import ConnectorContract
+from goodbot.testing.fakes.slack import FakeSlack
+
+from tests.connectors.slack.peer import SlackPeer
+
+
+class TestSlack(ConnectorContract):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "goodbot_connectors.slack"
+
+    @pytest.fixture
+    async def platform(self, peer: SlackPeer) -> SlackPeer:
+        return peer
+
+
+class TestSlackOverHttp(TestSlack):
+    @pytest.fixture
+    async def platform(self, slack: FakeSlack, peer: SlackPeer) -> SlackPeer:
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            port = found.getsockname()[1]
+        peer.settings = dataclasses.replace(peer.settings, mode="http", port=port)
+        slack.app.socket_mode = False
+        slack.app.request_url = f"http://127.0.0.1:{port}{peer.settings.path}"
+        return peer

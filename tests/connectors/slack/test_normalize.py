@@ -1,0 +1,216 @@
+"""Payloads as Slack sends them, and as nobody should, against the events that they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.events import Event, RatingEvent
+from goodbot_connectors.slack import mrkdwn, presses
+from goodbot_connectors.slack.config import SlackSettings
+from goodbot_connectors.slack.emoji import emoji_key
+from goodbot_connectors.slack.normalize import EVENTS, Identity, Normalizer, emoji_values
+from goodbot_connectors.slack.threads import Threads
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.connectors.slack import schema
+
+ME = Identity(user="U0G00DB0T", team="T0G00DB0T", bot="B0G00DB0T", name="goodbot")
+SETTINGS = SlackSettings(good=(*SlackSettings().good, ":party_parrot:"))
+NOW_MS = 1795299999000
+RECORDINGS = {
+    f"{path.stem}: {name}": case
+    for path in sorted((Path(__file__).parents[1] / "recordings" / "slack").glob("*.json"))
+    for name, case in json.loads(path.read_text(encoding="utf-8")).items()
+}
+EVERY = pytest.mark.parametrize("case", RECORDINGS.values(), ids=RECORDINGS.keys())
+
+
+def normalizer() -> Normalizer:
+    """One that has answered in a direct message and in a channel."""
+    threads = Threads()
+    threads.note("D0ADA0001", "1795291534.000200", "1795291540.000100", answer=True)
+    threads.note("C0LAB0001", "1795290000.000100", "1795290010.000100", answer=True)
+    return Normalizer(me=ME, values=emoji_values(SETTINGS), threads=threads)
+
+
+NORMALIZER = normalizer()
+
+
+def facts(event: Event) -> dict[str, Any]:
+    """What the recordings say of an event, under their names."""
+    found = {name: getattr(event, name) for name in type(event).__dataclass_fields__}
+    rating = {"rating": event.kind.value} if isinstance(event, RatingEvent) else {}
+    return found | rating | {
+        "event": type(event).__name__,
+        "user": event.user.id,
+        "channel": event.channel.id,
+        "kind": event.channel.kind.value,
+        "thread": event.channel.thread,
+        "time_ms": event.order.time_ms,
+        "attachments": list(getattr(event, "attachments", [])),
+    }  # fmt: skip
+
+
+@EVERY
+def test_recorded(case: dict[str, Any]) -> None:
+    events = NORMALIZER.events(case["payload"], NOW_MS)
+    shown = [
+        {name: facts(event)[name] for name in wanted}
+        for event, wanted in zip(events, case["events"], strict=True)
+    ]
+    assert shown == case["events"]
+
+
+UNTYPED = {
+    "messages: a thread reply that is sent to the channel too", "messages: joined",
+    "messages: an integration without a user", "reactions: on a file", "reactions: author unknown",
+}  # fmt: skip
+"""Payloads that Slack's documentation shows and its types do not have."""
+
+
+@pytest.mark.skipif(bool(schema.unavailable()), reason=schema.unavailable())
+@pytest.mark.parametrize("name", sorted(RECORDINGS.keys() - UNTYPED))
+def test_recordings_are_what_slack_sends(name: str) -> None:
+    payload = RECORDINGS[name]["payload"]
+    kind = "slash_commands" if "command" in payload else "interactive"
+    kind = "events_api" if payload.get("type") == "event_callback" else kind
+    schema.check_payload(kind, payload)
+
+
+@EVERY
+def test_a_delivery_is_the_same_event_whenever_it_comes_again(case: dict[str, Any]) -> None:
+    first = NORMALIZER.events(case["payload"], NOW_MS)
+    again = NORMALIZER.events(case["payload"], NOW_MS + 60_000)
+    assert [event.event_id for event in first] == [event.event_id for event in again]
+    assert len({event.event_id for event in first}) == len(first)
+
+
+def test_every_event_that_is_asked_for_is_recorded() -> None:
+    recorded = {case["payload"].get("event", {}).get("type") for case in RECORDINGS.values()}
+    assert {name.partition(".")[0] for name in EVENTS} <= recorded
+
+
+def test_two_presses_and_two_texts_are_two_events() -> None:
+    good = RECORDINGS["presses: good"]["payload"]
+    later = json.loads(json.dumps(good).replace("1795291550.123456", "1795291551.000000"))
+    [one], [two] = NORMALIZER.events(good), NORMALIZER.events(later)
+    assert one.event_id != two.event_id
+    assert one.order < two.order
+    modal = RECORDINGS["presses: modal, reason and better answer"]["payload"]
+    other = json.loads(json.dumps(modal).replace("too long", "too short"))
+    assert NORMALIZER.events(modal)[0].event_id != NORMALIZER.events(other)[0].event_id
+
+
+def test_the_shortcut_opens_the_modal_and_knows_what_is_not_ours() -> None:
+    body = RECORDINGS["presses: shortcut"]["payload"]
+    opening = presses.opening(body, ME.user)
+    assert opening is not None
+    assert (opening.ours, opening.rate, opening.user) == (True, True, "U0ADA0001")
+    assert opening.about.message == "1795291540.000100"
+    body = body | {"message": body["message"] | {"user": "U0B0B0002"}}
+    foreign = presses.opening(body, ME.user)
+    assert foreign is not None
+    assert not foreign.ours
+
+
+def test_say_why_opens_the_modal_for_that_answer() -> None:
+    opening = presses.opening(RECORDINGS["presses: say why"]["payload"], ME.user)
+    assert opening is not None
+    assert not opening.rate
+    about = presses.load(opening.about.dump())
+    assert (about.turn, about.message) == ("5f1e0c7a9b3d2468", "1795291540.000100")
+    assert (about.channel, about.thread) == ("D0ADA0001", "1795291534.000200")
+    assert presses.opening(RECORDINGS["presses: good"]["payload"], ME.user) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("thumbsup", "+1"), (":+1::skin-tone-4:", "+1"), ("👍", "+1"), ("❤️", "heart"), ("poop", "hankey"),
+     ("my-own_1", "my-own_1")],
+)  # fmt: skip
+def test_emoji_names(name: str, key: str) -> None:
+    assert emoji_key(name) == key
+
+
+def test_an_emoji_is_good_or_bad_and_not_both() -> None:
+    settings = SlackSettings()
+    good, bad = ({emoji_key(name) for name in names} for names in (settings.good, settings.bad))
+    assert good.isdisjoint(bad)
+    assert emoji_values(settings) == dict.fromkeys(good, 1.0) | dict.fromkeys(bad, -1.0)
+
+
+def test_threads_outlive_a_restart() -> None:
+    threads = Threads()
+    for n in range(1000):
+        threads.note("C1", f"{n}.0", f"{n}.1", answer=n % 2 == 0)
+    second = Threads()
+    second.load(threads.dump())
+    assert second.ours("C1", "999.0") == "999.1"
+    assert second.answer("C1") == "998.1"
+    assert second.answer("C1", "999.0") == ""
+    assert second.root("C1", "998.1") == "998.0"
+    assert second.ours("C1", "1.0") == "", "only the newest are kept"
+    for broken in (None, "", "{", "7", '["x"]', '[{"channel": 7}]'):
+        Threads().load(broken)
+
+
+SPECIAL = st.sampled_from(
+    [f"<@{ME.user}>", "<@U1|ada>", "<", ">", "|", "<!here>", "<#C1|lab>", "&lt;", "&amp;", "<http://a|b>",
+     "<>", "<|>", "<@>", "rl", "/rl", "\x00", "\ud800", "\n"]
+)  # fmt: skip
+TEXTS = st.lists(SPECIAL | st.text(max_size=5), max_size=12).map("".join)
+
+
+@given(TEXTS)
+def test_any_text_can_be_read(text: str) -> None:
+    words = mrkdwn.read(text, ME.user)
+    words.text.encode()
+    if "&" not in text:
+        assert f"<@{ME.user}>" not in words.text
+    assert words.mentioned == (f"<@{ME.user}>" in text)
+
+
+def test_a_hostile_text_is_read_in_time() -> None:
+    for text in ("<" * 40_000, "<@" * 20_000, "<a|" * 13_000, f"<@{ME.user}>" * 3000, "&" * 40_000):
+        mrkdwn.read(text, ME.user)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> object:
+    """A recorded payload with some of its values replaced by anything."""
+    payload: Any = json.loads(
+        json.dumps(draw(st.sampled_from(list(RECORDINGS.values())))["payload"])
+    )
+    for _ in range(draw(st.integers(1, 3))):
+        place = payload
+        while isinstance(place, (dict, list)) and place:
+            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+            name = draw(st.sampled_from(keys))
+            if isinstance(place[name], (dict, list)) and place[name] and draw(st.booleans()):
+                place = place[name]
+                continue
+            place[name] = draw(JSON)
+            break
+    return payload
+
+
+@given(damaged() | JSON)
+def test_no_payload_raises(payload: object) -> None:
+    for event in NORMALIZER.events(payload, NOW_MS):
+        assert event.event_id
+        assert event.user.id not in ("", ME.user)
+        assert event.channel.id
+        assert event.order.time_ms >= 0
+    if isinstance(payload, dict):
+        presses.opening(payload, ME.user)
