@@ -1,4 +1,4 @@
-"""goodbot on Telegram: long polling with the Bot API, nothing to open to the internet."""
+"""goodbot on Telegram. By long polling, with nothing to open to the internet, or by a webhook."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ SPEC = ConnectorSpec(
         | Capability.EDITS
         | Capability.STREAMING
         | Capability.THREADS
+        | Capability.COMMENTS
+        | Capability.ATTACHMENTS
     ),
     settings=TelegramSettings,
     message_limit=4096,  # core.telegram.org/bots/api#sendmessage, in UTF-16 code units

@@ -1,104 +1,54 @@
-"""The few Bot API calls that we make, over `telegram.Bot`, with goodbot's errors.
+"""The few Bot API calls that we make: JSON goes in and comes out, as the Bot API has it.
 
-The only module that knows python-telegram-bot. JSON goes in and comes out, as the Bot API has it.
-The token is part of every URL: no error and no log record that names it may leave this module.
+This module and `client` are the only ones that know python-telegram-bot.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import telegram
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.secrets import Secret
-from telegram.error import (
-    BadRequest,
-    ChatMigrated,
-    Conflict,
-    Forbidden,
-    InvalidToken,
-    NetworkError,
-    RetryAfter,
-    TelegramError,
-)
-from telegram.request import HTTPXRequest
+from telegram.error import BadRequest, InvalidToken, TelegramError
 
-from goodbot_connectors.telegram.config import TOKEN
+from goodbot_connectors.telegram.client import Client, FloodError, MovedError, RefusedError
 from goodbot_connectors.telegram.fields import Json, as_json, items
-from goodbot_connectors.telegram.normalize import Identity
+
+__all__ = ["UPDATES", "Api", "FloodError", "MovedError", "RefusedError", "Sent"]
 
 logger = logging.getLogger(__name__)
 
 UPDATES = ("message", "message_reaction", "callback_query")
 """What we read. Telegram sends reactions only to those who ask by name."""
-COMMANDS = (("rl", "Rate my answers: good, bad, undo, status, help"),)
-
-_TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
-_LOGGERS = ("httpx", "telegram.Bot")
+_MOVES = 3
+"""How often a message follows a chat to another id."""
 
 
-class FloodError(RetriableError):
-    """Telegram asks for a pause of `retry_after` seconds; nothing was done."""
+class Sent(NamedTuple):
+    """Where a message is now; the chat is another one than was asked for when that had moved."""
+
+    chat_id: int
+    message_id: int
 
 
-class Api:
-    """One bot account. Every call raises a `ConnectorError` of the fitting kind."""
+class Api(Client):
+    """The calls. Every one raises a `ConnectorError` of the fitting kind."""
 
-    def __init__(self, token: Secret, api_base: str = "") -> None:
-        if not _TOKEN.fullmatch(token.reveal()):
-            raise FatalConnectorError(
-                f"{TOKEN} holds no Telegram bot token"
-                if token
-                else f"set {TOKEN} to the token of your bot; @BotFather on Telegram gives one"
-            )
-        self._token = token
-        self._mask = _Mask(token)
-        for name in _LOGGERS:
-            logging.getLogger(name).addFilter(self._mask)
-        self._raw = _RawRequest(connection_pool_size=1, connect_timeout=10, read_timeout=15)
-        self.date = ""
-        """The `Date` of Telegram's last answer, as HTTP has it; empty before the first."""
-        elsewhere: dict[str, Any] = {"base_url": api_base} if api_base else {}
-        self._bot = telegram.Bot(
-            token.reveal(),
-            request=HTTPXRequest(
-                connection_pool_size=16,
-                connect_timeout=10,
-                read_timeout=15,
-                pool_timeout=15,
-                httpx_kwargs={"event_hooks": {"response": [self._remember_date]}},
-            ),
-            get_updates_request=self._raw,
-            **elsewhere,
-        )
-
-    async def open(self) -> Identity:
-        """Connect, and learn who we are."""
-        with self._errors():
-            await self._bot.initialize()
-            return Identity(id=str(self._bot.id), username=self._bot.username)
-
-    async def close(self) -> None:
-        """Let go of the connections; idempotent."""
-        with self._errors():
-            await self._bot.shutdown()
-        for name in _LOGGERS:
-            logging.getLogger(name).removeFilter(self._mask)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._moved: dict[int, int] = {}
 
     async def updates(self, offset: int | None, timeout: int) -> list[Json]:
         """Updates from `offset` on, as Telegram's JSON; asking confirms all before it.
 
         Waits up to `timeout` seconds for one.
         """
-        with self._errors():
+        with self.errors():
             try:
-                await self._bot.get_updates(
+                await self.bot.get_updates(
                     offset=offset, timeout=timeout, allowed_updates=list(UPDATES)
                 )
             except TelegramError:
@@ -108,126 +58,152 @@ class Api:
                 logger.warning(
                     "python-telegram-bot cannot read an update: %s", type(error).__name__
                 )
-        return list(items(as_json(json.loads(self._raw.payload)), "result"))
+        return list(items(as_json(json.loads(self.raw.payload)), "result"))
 
-    async def send(self, message: dict[str, Any]) -> int:
-        """sendMessage; the new message's id."""
-        with self._errors():
-            return (await self._bot.send_message(**self._typed(message))).message_id
+    async def send(self, message: dict[str, Any]) -> Sent:
+        """sendMessage, to where the chat is now."""
+        for _ in range(_MOVES):
+            message = self._redirected(message)
+            chat_id = int(message["chat_id"])
+            try:
+                with self.errors():
+                    sent = await self.bot.send_message(**self._typed(message))
+            except MovedError as error:
+                self.moved(chat_id, error.to)
+            else:
+                return Sent(chat_id, sent.message_id)
+        raise RefusedError("Telegram refused: the group moves from id to id")
 
     async def edit(self, message: dict[str, Any]) -> None:
         """editMessageText; the same text again is fine."""
-        with self._errors():
-            try:
-                await self._bot.edit_message_text(**self._typed(message))
-            except BadRequest as error:
-                if "not modified" not in error.message:
-                    raise
+        with self.errors(), _unmodified():
+            await self.bot.edit_message_text(**self._typed(message))
+
+    async def edit_keyboard(
+        self, chat_id: int, message_id: int, keyboard: dict[str, Any] | None
+    ) -> None:
+        """editMessageReplyMarkup; None takes the keyboard away, the same again is fine."""
+        markup = telegram.InlineKeyboardMarkup.de_json(keyboard, self.bot) if keyboard else None
+        with self.errors(), _unmodified():
+            await self.bot.edit_message_reply_markup(chat_id, message_id, reply_markup=markup)
 
     async def delete(self, chat_id: int, message_id: int) -> None:
         """deleteMessage."""
-        with self._errors():
-            await self._bot.delete_message(chat_id, message_id)
+        with self.errors():
+            await self.bot.delete_message(chat_id, message_id)
+
+    async def draft(self, message: dict[str, Any], draft_id: int) -> None:
+        """sendMessageDraft, which clients show for 30 seconds and animate from one to the next.
+
+        Raises RefusedError also where the server does not know the method.
+        """
+        known = ("chat_id", "text", "entities", "message_thread_id")
+        typed = self._typed({name: message[name] for name in known if name in message})
+        with self.errors():
+            try:
+                await self.bot.send_message_draft(draft_id=draft_id, **typed)
+            except InvalidToken:  # a 404: our token was good enough to get here
+                raise RefusedError("this Bot API server knows no drafts") from None
 
     async def typing(self, chat_id: int, thread: int | None) -> None:
         """sendChatAction: "typing", which clients show for five seconds."""
-        with self._errors():
-            await self._bot.send_chat_action(chat_id, "typing", message_thread_id=thread)
+        with self.errors():
+            await self.bot.send_chat_action(chat_id, "typing", message_thread_id=thread)
+
+    async def react(self, chat_id: int, message_id: int, emoji: str) -> None:
+        """setMessageReaction: our own reaction, a standard emoji; empty takes it away."""
+        with self.errors():
+            reaction = [telegram.ReactionTypeEmoji(emoji)] if emoji else []
+            await self.bot.set_message_reaction(chat_id, message_id, reaction)
 
     async def answer(self, query_id: str, text: str) -> None:
         """answerCallbackQuery: a toast for the one who pressed; without text the spinner ends."""
-        with self._errors():
-            await self._bot.answer_callback_query(query_id, text or None)
+        with self.errors():
+            await self.bot.answer_callback_query(query_id, text or None)
 
-    async def publish_commands(self) -> None:
-        """setMyCommands: what clients suggest after a slash."""
-        with self._errors():
-            await self._bot.set_my_commands(COMMANDS)
+    async def set_commands(
+        self, commands: Sequence[tuple[str, str]], scope: str, language: str
+    ) -> None:
+        """setMyCommands, or deleteMyCommands for none; `scope` as in BotCommandScope's `type`."""
+        where: dict[str, Any] = {
+            "scope": telegram.BotCommandScope(scope), "language_code": language or None,
+        }  # fmt: skip
+        with self.errors():
+            if commands:
+                await self.bot.set_my_commands(commands, **where)
+            else:
+                await self.bot.delete_my_commands(**where)
 
-    async def commands(self) -> tuple[tuple[str, str], ...]:
-        """getMyCommands: what clients suggest now, as pairs like `COMMANDS`."""
-        with self._errors():
-            return tuple((c.command, c.description) for c in await self._bot.get_my_commands())
+    async def commands(self, scope: str, language: str) -> tuple[tuple[str, str], ...]:
+        """getMyCommands: what clients suggest there now."""
+        with self.errors():
+            found = await self.bot.get_my_commands(
+                telegram.BotCommandScope(scope), language or None
+            )
+        return tuple((command.command, command.description) for command in found)
 
-    async def delete_commands(self) -> None:
-        """deleteMyCommands."""
-        with self._errors():
-            await self._bot.delete_my_commands()
+    async def set_webhook(self, url: str, secret: str) -> None:
+        """setWebhook, or deleteWebhook for no address; what waits at Telegram is kept."""
+        with self.errors():
+            if url:
+                await self.bot.set_webhook(url, allowed_updates=list(UPDATES), secret_token=secret)
+            else:
+                await self.bot.delete_webhook()
 
-    async def webhook(self) -> str:
-        """getWebhookInfo: the address that updates are sent to, empty when they are polled for."""
-        with self._errors():
-            return (await self._bot.get_webhook_info()).url
+    async def webhook(self) -> telegram.WebhookInfo:
+        """getWebhookInfo: `url` is empty when updates are polled for."""
+        with self.errors():
+            return await self.bot.get_webhook_info()
+
+    async def status_in(self, chat_id: int) -> str:
+        """getChatMember of ourselves: `administrator`, `member`, `left`, …"""
+        with self.errors():
+            return (await self.bot.get_chat_member(chat_id, self.bot.id)).status
 
     @property
     def reads_groups(self) -> bool:
         """Whether Telegram sends all that is said in groups (no privacy mode). After `open`."""
-        return bool(self._bot.bot.can_read_all_group_messages)
+        return bool(self.bot.bot.can_read_all_group_messages)
 
-    async def _remember_date(self, response: Any) -> None:
-        self.date = response.headers.get("date", "")
+    def moved(self, old: int, new: int) -> None:
+        """A group is now a supergroup: what is sent to the old id goes to the new one."""
+        if old != new:
+            self._moved[old] = new
+
+    def _redirected(self, message: dict[str, Any]) -> dict[str, Any]:
+        new = self._moved.get(int(message["chat_id"]))
+        if new is None:
+            return message
+        # Ids of messages and topics mean others there, or nothing.
+        gone = ("reply_parameters", "message_thread_id")
+        return {k: v for k, v in message.items() if k not in gone} | {"chat_id": new}
 
     def _typed(self, message: dict[str, Any]) -> dict[str, Any]:
         typed = dict(message)
         for name, kind in _TYPES.items():
             if name in typed:
-                typed[name] = kind(typed[name], self._bot)
+                typed[name] = kind(typed[name], self.bot)
         return typed
 
-    @contextmanager
-    def _errors(self) -> Generator[None]:
-        """Telegram's errors as ours. `from None`: the originals' texts may name the token."""
-        try:
-            yield
-        except RetryAfter as error:
-            pause: int | timedelta = error.retry_after
-            seconds = pause.total_seconds() if isinstance(pause, timedelta) else pause
-            raise FloodError("Telegram asks for a pause", retry_after=seconds) from None
-        except InvalidToken:
-            raise FatalConnectorError(
-                f"Telegram does not know the token ({TOKEN}): copy it again from @BotFather, or let "
-                "it make a new one"
-            ) from None
-        except Conflict as error:
-            raise FatalConnectorError(
-                "somebody else reads this bot's updates; stop the other program, or remove its "
-                f"webhook ({self._said(error)})"
-            ) from None
-        except (Forbidden, BadRequest, ChatMigrated) as error:
-            raise ConnectorError(f"Telegram refused: {self._said(error)}") from None
-        except NetworkError as error:
-            raise RetriableError(f"Telegram cannot be reached: {self._said(error)}") from None
-        except TelegramError as error:
-            raise RetriableError(f"Telegram failed: {self._said(error)}") from None
 
-    def _said(self, error: TelegramError) -> str:
-        return error.message.replace(self._token.reveal(), "***")
+@contextmanager
+def _unmodified() -> Generator[None]:
+    """What is there already need not be said again."""
+    try:
+        yield
+    except BadRequest as error:
+        if "not modified" not in error.message:
+            raise
+
+
+def _markup(markup: dict[str, Any], bot: telegram.Bot) -> Any:
+    kind = telegram.ForceReply if "force_reply" in markup else telegram.InlineKeyboardMarkup
+    return kind.de_json(markup, bot)
 
 
 _TYPES: dict[str, Any] = {
     "entities": telegram.MessageEntity.de_list,
     "link_preview_options": telegram.LinkPreviewOptions.de_json,
-    "reply_markup": telegram.InlineKeyboardMarkup.de_json,
+    "reply_markup": _markup,
     "reply_parameters": telegram.ReplyParameters.de_json,
 }
-
-
-class _RawRequest(HTTPXRequest):
-    """Keeps the last answer as it came over the wire."""
-
-    payload = b"{}"
-
-    async def do_request(self, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
-        code, self.payload = await super().do_request(*args, **kwargs)
-        return code, self.payload
-
-
-class _Mask(logging.Filter):
-    """Drops records that name the token (httpx logs every URL) or that quote whole updates."""
-
-    def __init__(self, token: Secret) -> None:
-        super().__init__()
-        self._token = token
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno < logging.CRITICAL and self._token.reveal() not in record.getMessage()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"  # noqa: S105  the variable's name
 """The environment variable with the token that @BotFather gave."""
+POLLING, WEBHOOK = "polling", "webhook"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,13 +20,33 @@ class TelegramSettings:
 
     good: tuple[str, ...] = ("👍", "❤", "❤\u200d🔥", "🔥", "👏", "🎉", "🤩", "😍", "🏆", "💯", "👌")
     bad: tuple[str, ...] = ("👎", "💩", "🤮", "😡", "🤬", "🖕")
+    mark: str = "👌"
+    """Our own reaction that says "counted" in a group, for ten seconds; empty for none."""
+    mode: str = POLLING
+    """`polling` asks Telegram for updates; with `webhook` Telegram calls `webhook_url`."""
+    webhook_url: str = ""
+    """The https address that Telegram calls; something in front of us ends the TLS there."""
+    webhook_host: str = "127.0.0.1"
+    """Where we listen for what comes from there; the path is that of `webhook_url`."""
+    webhook_port: int = 8787
     api_base: str = ""
     """Where a Bot API server of your own listens, up to the token: `http://127.0.0.1:8081/bot`."""
     poll_timeout: int = 30
     """How long Telegram holds a poll open while nothing happens."""
+    drafts: bool = True
+    """In private chats, show an answer that is being written as a draft, not by edits."""
     edit_interval: float = 1.0
     """The least time between two edits in a private chat while an answer is written."""
     group_edit_interval: float = 3.0
     """The same in groups, where Telegram bears 20 messages a minute."""
     group_buttons: bool = False
     """Rating buttons under answers in groups too, not only in private chats."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, which the config reports with its file and line."""
+        if self.mode not in (POLLING, WEBHOOK):
+            raise ValueError(f'mode is "{POLLING}" or "{WEBHOOK}", not "{self.mode}"')
+        if self.mode == WEBHOOK and not self.webhook_url.startswith("https://"):
+            raise ValueError(
+                'mode = "webhook" needs webhook_url = "https://…", the address that Telegram calls'
+            )

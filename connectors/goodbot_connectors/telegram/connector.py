@@ -1,58 +1,54 @@
-"""The account on Telegram: polls, submits, sends. No decision about content is taken here.
+"""The account on Telegram: its parts, and what follows from what was taken in.
 
-The poll loop is our own. python-telegram-bot's `Updater` asks for the next updates, and thereby
-confirms the last ones to Telegram, as soon as they are in its memory; here the offset moves only
-after `host.submit` has committed, so that a crash in between gets the same updates again.
+No decision about content is taken here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import random
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 from goodbot.connector import Connector, ConnectorHost
-from goodbot.errors import ConnectorError, RetriableError, StoreError
+from goodbot.errors import ConnectorError, RetriableError
 from goodbot.events import (
     ChannelKind,
     ChannelRef,
-    CommandEvent,
     Event,
     MessageEvent,
     MessageRef,
+    PressEvent,
     Receipt,
     Reply,
 )
 
-from goodbot_connectors.telegram import SPEC, render
+from goodbot_connectors.telegram import SPEC, emoji, menus, render
 from goodbot_connectors.telegram.api import Api
-from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
-from goodbot_connectors.telegram.normalize import (
-    Identity,
-    Normalizer,
-    batch,
-    emoji_values,
-    query_ids,
-)
+from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
+from goodbot_connectors.telegram.feedback import Feedback
+from goodbot_connectors.telegram.intake import Intake, Taken
+from goodbot_connectors.telegram.kept import Kept
+from goodbot_connectors.telegram.keyboards import Keyboards
+from goodbot_connectors.telegram.marks import Marks
+from goodbot_connectors.telegram.normalize import Identity, Normalizer, Prompt
 from goodbot_connectors.telegram.pace import Pace
+from goodbot_connectors.telegram.polling import Polling
+from goodbot_connectors.telegram.prompts import Prompts
 from goodbot_connectors.telegram.stream import TelegramStream
+
+if TYPE_CHECKING:
+    from goodbot_connectors.telegram.webhook import Webhook
 
 logger = logging.getLogger(__name__)
 
-_BACKOFF_MOST = 60.0
-_OPEN_QUERIES = 1000
-_QUIET = 5 * 86400.0
-"""After a week without updates Telegram may choose the next update id anew, below our offset
-(core.telegram.org/bots/api#update). It keeps updates for a day, so that asking without an offset
-after some quiet days repeats nothing."""
+_LAST_WORDS = 3.0
+_OUR_WEBHOOK = "webhook"
+"""The value of the host's that says which webhook we have set."""
 
 
 class TelegramConnector(Connector):
-    """One bot account, read by long polling.
-
-    The cursor is `OFFSET TIME`: the next update to ask for, and the time (ms) of the last event,
-    which dates button presses (see `Normalizer.events`).
-    """
+    """One bot account, read by long polling or by a webhook."""
 
     spec = SPEC
     settings: TelegramSettings
@@ -61,45 +57,101 @@ class TelegramConnector(Connector):
         super().__init__(host, settings)
         self._api: Api | None = None
         self._me = Identity(id="", username="")
-        self._normalizer = Normalizer(me=self._me, values={})
         self._pace = Pace(host.clock)
-        self._poll: asyncio.Task[None] | None = None
-        self._offset: int | None = None
-        self._since_ms = 0
-        self._last_update = 0.0
-        self._queries: dict[str, str] = {}
+        self._data = Kept(host, "data", 500)
+        self._prompts = Prompts(host)
+        self._source: asyncio.Task[None] | Webhook | None = None
+        self._side: set[asyncio.Task[None]] = set()
+        """What runs beside, and may say its last words before we disconnect."""
 
     @property
     def account(self) -> str:
         return self._me.id
 
     async def start(self) -> None:
-        if self._poll is not None:
+        if self._api is not None:
             return
         api = Api(self.host.secrets.get(TOKEN), self.settings.api_base)
         try:
             self._me = await api.open()
-            await self._publish_commands(api)
-            self._load(await self.host.cursor())
-            # Says which updates we want before anybody can react to what we send; they stay
-            # unconfirmed, the loop gets them again.
-            await api.updates(self._offset, 0)
+            await self._data.load()
+            await self._prompts.load()
+            self._keyboards = Keyboards(self.host, api, self._data, self._spawn)
+            await self._keyboards.load()
+            interval = self.settings.group_edit_interval
+            marks = Marks(self.host.clock, api, self.settings.mark, interval, self._spawn)
+            self._feedback = Feedback(api, self._keyboards, marks, self.send, self.host.clock)
+            self._api = api
+            self._source = await self._listen(api)
         except BaseException:
+            self._api = None
             await api.close()
             raise
-        self._api = api
-        self._normalizer = Normalizer(me=self._me, values=emoji_values(self.settings))
-        self._poll = self.host.spawn(self._run(api), "telegram poll")
+        self._spawn(self._publish_menus(api), "telegram menus")
         logger.info("telegram: connected as account %s", self._me.id)
 
+    async def _listen(self, api: Api) -> asyncio.Task[None] | Webhook:
+        """Begin to read updates, in the one way that is configured."""
+        normalizer = Normalizer(me=self._me, values=emoji.values(self.settings), kept=self._data)
+        intake = Intake(self.host, normalizer, self._prompts, self._feedback.expect)
+        # `OFFSET TIME`, see `Intake.take`; a webhook leaves no offset.
+        offset, _, since = (await self.host.cursor() or "").partition(" ")
+        intake.since_ms = int(since or 0)
+
+        def follow_up(taken: Taken) -> None:
+            self._spawn(self._follow_up(api, taken), "telegram follow-up")
+
+        if self.settings.mode == WEBHOOK:
+            from goodbot_connectors.telegram.webhook import Webhook, secret_of
+
+            url, secret = self.settings.webhook_url, secret_of(self.host.secrets.get(TOKEN))
+            webhook = Webhook(
+                intake, follow_up, url=url, host=self.settings.webhook_host,
+                port=self.settings.webhook_port, secret=secret,
+            )  # fmt: skip
+            await webhook.start()
+            try:
+                await self.host.set(_OUR_WEBHOOK, url)
+                await api.set_webhook(url, secret)
+            except BaseException:
+                await webhook.stop()
+                raise
+            return webhook
+        await self._end_our_webhook(api)
+        polling = Polling(
+            self.host, api, intake, follow_up, self.settings.poll_timeout,
+            int(offset) if offset else None,
+        )  # fmt: skip
+        await polling.first()
+        return self.host.spawn(polling.run(), "telegram poll")
+
+    async def _end_our_webhook(self, api: Api) -> None:
+        """Take back a webhook that we had set; another program's is not ours to end."""
+        ours = await self.host.get(_OUR_WEBHOOK)
+        if ours and (await api.webhook()).url == ours:
+            await api.set_webhook("", "")
+        if ours:
+            await self.host.set(_OUR_WEBHOOK, "")
+
     async def stop(self) -> None:
-        poll, self._poll = self._poll, None
-        if poll is not None:
-            poll.cancel()
-            await asyncio.wait({poll})
+        source, self._source = self._source, None
+        if isinstance(source, asyncio.Task):
+            source.cancel()
+            await asyncio.wait({source})
+        elif source is not None:
+            await source.stop()
+        for task in (side := set(self._side)):
+            task.cancel()
+        if side:
+            await asyncio.wait(side, timeout=_LAST_WORDS)
         api, self._api = self._api, None
         if api is not None:
             await api.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = self.host.spawn(work, name)
+        self._side.add(task)
+        task.add_done_callback(self._side.discard)
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
         return await self._stream(channel).finish(reply)
@@ -113,6 +165,13 @@ class TelegramConnector(Connector):
         stream.begin()
         return stream
 
+    def replace(self, messages: Sequence[MessageRef], channel: ChannelRef) -> TelegramStream:
+        stream = self._stream(channel, replaces=messages)
+        if channel.kind is ChannelKind.PRIVATE:
+            self._keyboards.take(messages)
+        stream.begin()
+        return stream
+
     async def private(self, user: str) -> ChannelRef:
         """A private chat has the person's own id; they must have written to the bot first."""
         return ChannelRef(
@@ -120,25 +179,22 @@ class TelegramConnector(Connector):
         )
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
-        """A press gets a toast, a command or a message an answer; a reaction gets nothing.
+        self._connected()
+        await self._feedback.tell(event, receipt)
 
-        Telegram has no private message in a group (before Bot API 10.3's ephemeral ones), so
-        what the core says there should be fit for all; reactions would only add noise.
-        """
-        if query := self._queries.pop(event.event_id, ""):
-            await self._connected().answer(query, render.toast(receipt.text))
-        elif receipt.text and isinstance(event, (CommandEvent, MessageEvent)):
-            reply = Reply(text=receipt.text, reply_to=event.message_id, silent=True)
-            await self.send(event.channel, reply)
-
-    def _stream(self, channel: ChannelRef, reply_to: str = "") -> TelegramStream:
+    def _stream(
+        self, channel: ChannelRef, reply_to: str = "", replaces: Sequence[MessageRef] = ()
+    ) -> TelegramStream:
+        api = self._connected()
         return TelegramStream(
             host=self.host,
-            api=self._connected(),
+            api=api,
             pace=self._pace,
             settings=self.settings,
             channel=channel,
             reply_to=reply_to,
+            replaces=replaces,
+            shown=self._keyboards.sent if channel.kind is ChannelKind.PRIVATE else None,
         )
 
     def _connected(self) -> Api:
@@ -146,60 +202,37 @@ class TelegramConnector(Connector):
             raise RetriableError("the Telegram connector is not started")
         return self._api
 
-    def _load(self, cursor: str | None) -> None:
-        offset, _, since = (cursor or "").partition(" ")
-        self._offset = int(offset) if offset else None
-        self._since_ms = int(since or 0)
-        self._last_update = self._since_ms / 1000
+    async def _follow_up(self, api: Api, taken: Taken) -> None:
+        """What people see of a delivery that is stored now, beside what the core says to it."""
+        for old, new in taken.moves:
+            logger.info("telegram: group %d has become supergroup %d", old, new)
+            api.moved(old, new)
+        for query in taken.spare:
+            await self._feedback.answer(query)
+        for prompt in taken.prompts:
+            await self._ask(api, prompt)
+        for event in taken.events:
+            if event.channel.kind is not ChannelKind.PRIVATE:
+                continue
+            if isinstance(event, MessageEvent):
+                await self._keyboards.close(event.channel.id)
+            elif isinstance(event, PressEvent):
+                await self._keyboards.used(event.channel.id, event.message_id)
 
-    async def _publish_commands(self, api: Api) -> None:
+    async def _ask(self, api: Api, prompt: Prompt) -> None:
         try:
-            await api.publish_commands()
-        except RetriableError as error:
-            logger.warning("telegram: the command list was not published: %s", error)
-
-    async def _run(self, api: Api) -> None:
-        failures = 0
-        while not self.host.stopping.is_set():
-            try:
-                await self._take_in(api)
-                failures = 0
-            except (RetriableError, StoreError) as error:
-                # Nothing was confirmed: the next poll gets the same updates again.
-                pause = min(_BACKOFF_MOST, 2.0**failures) * random.uniform(0.5, 1)  # noqa: S311
-                if isinstance(error, RetriableError):
-                    pause = max(pause, error.retry_after)
-                failures += 1
-                logger.warning("telegram: %s; trying again in %.1f s", error, pause)
-                await self.host.clock.sleep(pause)
-
-    async def _take_in(self, api: Api) -> None:
-        """One poll. The offset, whose use confirms the last one, moves after the commit."""
-        quiet = self.host.clock.now() - self._last_update > _QUIET
-        updates = await api.updates(None if quiet else self._offset, self.settings.poll_timeout)
-        events, offset = batch(self._normalizer, updates, self._since_ms)
-        if offset is None:
-            return
-        queries = query_ids(updates)
-        known = {event.event_id for event in events}
-        self._remember({name: query for name, query in queries.items() if name in known})
-        if events:
-            since_ms = max(self._since_ms, *(event.order.time_ms for event in events))
-            await self.host.submit(events, cursor=f"{offset} {since_ms}")
-            self._since_ms = since_ms
-        self._offset = offset
-        self._last_update = self.host.clock.now()
-        for name, query in queries.items():
-            if name not in known:
-                self.host.spawn(self._end_spinner(api, query), "telegram answer")
-
-    def _remember(self, queries: dict[str, str]) -> None:
-        self._queries |= queries
-        for name in list(self._queries)[:-_OPEN_QUERIES]:
-            del self._queries[name]
-
-    async def _end_spinner(self, api: Api, query: str) -> None:
-        try:
-            await api.answer(query, "")
+            await self._prompts.ask(api, prompt)
         except ConnectorError as error:
-            logger.debug("telegram: a press was not answered: %s", error)
+            logger.warning("telegram: a question was not asked: %s", error)
+
+    async def _publish_menus(self, api: Api) -> None:
+        """Unless the last of them is there: then the others are, too."""
+        every = list(menus.menus())
+        scope, language, commands = every[-1]
+        try:
+            if await api.commands(scope, language) == commands:
+                return
+            for scope, language, commands in every:
+                await api.set_commands(commands, scope, language)
+        except ConnectorError as error:
+            logger.warning("telegram: the command menus were not published: %s", error)

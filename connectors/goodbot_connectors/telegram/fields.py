@@ -1,36 +1,10 @@
-"""Reading JSON that may hold anything: a field of another type counts as absent."""
+"""Reading Telegram's JSON: `goodbot_connectors.fields`, its whole numbers, its way to count text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from goodbot_connectors.fields import Json, as_json, items, string, sub
 
-Json = Mapping[str, Any]
-
-
-def as_json(value: object) -> Json:
-    """`value` if it is an object, else an empty one."""
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def sub(json: Json, name: str) -> Json:
-    """The object in a field."""
-    return as_json(json.get(name))
-
-
-def items(json: Json, name: str) -> Iterator[Json]:
-    """The objects of the list in a field."""
-    value = json.get(name)
-    if isinstance(value, list):
-        for item in cast("list[object]", value):
-            if isinstance(item, dict):
-                yield cast("Json", item)
-
-
-def string(json: Json, name: str) -> str:
-    """The text in a field."""
-    value = json.get(name)
-    return value if isinstance(value, str) else ""
+__all__ = ["Json", "as_json", "cut", "integer", "items", "string", "sub"]
 
 
 def integer(json: Json, name: str) -> int | None:
@@ -39,3 +13,9 @@ def integer(json: Json, name: str) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53:
         return value
     return None
+
+
+def cut(text: str, start: int, end: int | None = None) -> str:
+    """A piece of `text`; Telegram counts in UTF-16 code units."""
+    raw = text.encode("utf-16-le")[2 * start : None if end is None else 2 * end]
+    return raw.decode("utf-16-le", "replace")

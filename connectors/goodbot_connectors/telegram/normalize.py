@@ -9,10 +9,11 @@ text goes no further than this module. A forwarded message is read but never obe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
+from goodbot.buttons import rating
 from goodbot.events import (
     ChannelKind,
     ChannelRef,
@@ -20,27 +21,25 @@ from goodbot.events import (
     Event,
     MessageEvent,
     OrderKey,
+    PressEvent,
     RatingEvent,
     RatingKind,
     UserRef,
 )
 from goodbot.text import clean
 
-from goodbot_connectors.telegram.config import TelegramSettings
-from goodbot_connectors.telegram.fields import Json, as_json, integer, items, string, sub
-from goodbot_connectors.telegram.render import ACTIONS, read_data
+from goodbot_connectors.telegram import attachments, callback, emoji
+from goodbot_connectors.telegram.fields import Json, as_json, cut, integer, items, string, sub
 
 CONNECTOR = "telegram"
+PREFIX = "rl_"
+"""`/rl_good` is `/rl good`: what a menu can offer, for a menu's commands take no words."""
 _KINDS = {
     "private": ChannelKind.PRIVATE,
     "group": ChannelKind.SHARED,
     "supergroup": ChannelKind.SHARED,
 }
-_ATTACHMENTS = (
-    "animation", "audio", "document", "photo", "sticker", "video", "video_note", "voice",
-)  # fmt: skip
-# Variation selectors and skin tones: 👍🏽 is 👍, ❤️ is ❤.
-_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
+_COMMAND = re.compile(r"/(rl|start|rl_[a-z0-9]{1,28})", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,13 +50,25 @@ class Identity:
     username: str
 
 
+class Prompt(NamedTuple):
+    """Somebody pressed a button that asks them to type: see `callback.TYPED`."""
+
+    action: str
+    turn: str
+    channel: ChannelRef
+    message_id: int
+    """The message under which the button stood."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Normalizer:
     """Turns updates for one account into events."""
 
     me: Identity
     values: Mapping[str, float]
-    """A rating for each emoji that is one, as `emoji_key` writes it."""
+    """A rating for each emoji that is one, as `emoji.key` writes it."""
+    kept: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Callback data that did not fit a button, by its key."""
 
     def events(self, update: object, since_ms: int = 0) -> tuple[Event, ...]:
         """The events of one update, mostly one or none; a changed reaction gives two.
@@ -102,15 +113,15 @@ class Normalizer:
                 return
         private = channel.kind is ChannelKind.PRIVATE
         stripped, mentioned = self._without_mention(text, message)
-        attachments = tuple(kind for kind in _ATTACHMENTS if message.get(kind))
-        if (private or to_us or mentioned) and (text or attachments):
+        attached = attachments.names(message)
+        if (private or to_us or mentioned) and (text or attached):
             yield MessageEvent(
                 **common,
                 text=stripped or text,
                 message_id=str(message_id),
                 addressed=True,
                 reply_to=reply_to,
-                attachments=attachments,
+                attachments=attached,
             )
 
     def _command(self, text: str, message: Json) -> tuple[str, str] | None:
@@ -122,10 +133,12 @@ class Normalizer:
         if integer(entity, "offset") != 0 or end < 0:
             return None
         verb, _, target = text[:end].casefold().partition("@")
-        if verb not in ("/rl", "/start"):
+        if not _COMMAND.fullmatch(verb):
             return None
         if target and target != self.me.username.casefold():
             return "", ""
+        if verb.startswith(f"/{PREFIX}"):
+            return verb.removeprefix(f"/{PREFIX}"), text[end:].strip()
         words = text[end:].split(maxsplit=1)
         if verb == "/start" or not words:
             return "help", ""
@@ -136,8 +149,8 @@ class Normalizer:
         message_id = integer(reaction, "message_id")
         if user is None or channel is None or message_id is None:
             return
-        old = dict.fromkeys(_emoji_keys(items(reaction, "old_reaction")))
-        new = dict.fromkeys(_emoji_keys(items(reaction, "new_reaction")))
+        old = dict.fromkeys(emoji.keys(items(reaction, "old_reaction")))
+        new = dict.fromkeys(emoji.keys(items(reaction, "new_reaction")))
         changes = [(key, None) for key in old if key not in new]
         changes += [(key, self.values[key]) for key in new if key not in old and key in self.values]
         for n, (key, value) in enumerate(changes):
@@ -153,19 +166,37 @@ class Normalizer:
         message = sub(query, "message")
         user, channel = self._user(sub(query, "from")), self._channel(message)
         message_id = integer(message, "message_id")
-        data = read_data(string(query, "data"))
+        data = callback.read(string(query, "data"), self.kept)
         if user is None or channel is None or message_id is None or data is None:
             return
         # The message's own time is a lower bound; Telegram sends 0 for one that is too old.
         seconds = max(since_ms // 1000, integer(message, "date") or 0)
-        yield RatingEvent(
-            **_common(update_id, 0, seconds, user, channel),
-            kind=RatingKind.RATE,
-            message_id=str(message_id),
-            turn=data.turn,
-            source="button",
-            value=ACTIONS[data.action],
-        )
+        common = _common(update_id, 0, seconds, user, channel)
+        common |= {"message_id": str(message_id), "turn": data.turn}
+        if pressed := rating(data.action):
+            source, value = pressed
+            yield RatingEvent(**common, kind=RatingKind.RATE, source=source, value=value)
+        elif data.action not in callback.TYPED:
+            yield PressEvent(**common, action=data.action)
+
+    def prompt(self, update: object) -> Prompt | None:
+        """The press on a button that asks for words, in a private chat; it is no event yet."""
+        query = sub(as_json(update), "callback_query")
+        message = sub(query, "message")
+        user, channel = self._user(sub(query, "from")), self._channel(message)
+        message_id = integer(message, "message_id")
+        data = callback.read(string(query, "data"))
+        if user is None or channel is None or message_id is None or data is None:
+            return None
+        if data.action not in callback.TYPED or channel.kind is not ChannelKind.PRIVATE:
+            return None
+        return Prompt(data.action, data.turn, channel, message_id)
+
+    def quoted(self, update: object) -> str:
+        """The text of our own message that a message answers; empty when it answers none."""
+        message = sub(as_json(update), "message")
+        target, to_us = sub(message, "reply_to_message"), self._reply_to(message)[1]
+        return string(target, "text") if to_us else ""
 
     def _user(self, user: Json) -> UserRef | None:
         """Who acts; None for a bot, ourselves, or nobody in particular."""
@@ -207,66 +238,15 @@ class Normalizer:
             if start is None or length is None or start < 0 or length < 0:
                 continue
             kind, named = string(entity, "type"), integer(sub(entity, "user"), "id")
-            word = _cut(text, start, start + length).casefold()
+            word = cut(text, start, start + length).casefold()
             if (kind == "mention" and word == f"@{self.me.username.casefold()}") or (
                 kind == "text_mention" and str(named) == self.me.id
             ):
                 spans.append((start, start + length))
         for start, end in sorted(spans, reverse=True):
-            before, after = _cut(text, 0, start), _cut(text, end, None)
+            before, after = cut(text, 0, start), cut(text, end)
             text = f"{before.rstrip(' ')} {after.lstrip(' ')}"
         return text.strip(" ,:\n"), bool(spans)
-
-
-def batch(
-    normalizer: Normalizer, updates: Iterable[object], since_ms: int
-) -> tuple[tuple[Event, ...], int | None]:
-    """The events of one poll, and the offset that confirms it; None when it held no update."""
-    events: list[Event] = []
-    offset: int | None = None
-    for update in updates:
-        update_id = integer(as_json(update), "update_id")
-        if update_id is not None:
-            offset = update_id + 1
-        for event in normalizer.events(update, since_ms):
-            since_ms = max(since_ms, event.order.time_ms)
-            events.append(event)
-    return tuple(events), offset
-
-
-def query_ids(updates: Iterable[object]) -> dict[str, str]:
-    """The callback query of each press, by the id that an event made of it has."""
-    found: dict[str, str] = {}
-    for update in map(as_json, updates):
-        if query := string(sub(update, "callback_query"), "id"):
-            found[f"{integer(update, 'update_id')}:0"] = query
-    return found
-
-
-def emoji_values(settings: TelegramSettings) -> dict[str, float]:
-    """What each emoji of the settings is worth."""
-    good = {emoji_key(emoji): 1.0 for emoji in settings.good}
-    return good | {emoji_key(emoji): -1.0 for emoji in settings.bad}
-
-
-def emoji_key(emoji: str) -> str:
-    """An emoji without variation selectors and skin tone, or a custom emoji's id as it is."""
-    return _VARIANTS.sub("", clean(emoji))
-
-
-def _emoji_keys(reactions: Iterable[Json]) -> Iterator[str]:
-    """Paid reactions are no opinion: they are left out."""
-    for reaction in reactions:
-        kind = string(reaction, "type")
-        field = {"emoji": "emoji", "custom_emoji": "custom_emoji_id"}.get(kind, "")
-        if key := emoji_key(string(reaction, field)):
-            yield key
-
-
-def _cut(text: str, start: int, end: int | None) -> str:
-    """A piece of `text`; Telegram counts in UTF-16 code units."""
-    raw = text.encode("utf-16-le")[2 * start : None if end is None else 2 * end]
-    return raw.decode("utf-16-le", "replace")
 
 
 def _spoken_for(message: Json) -> bool:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 from goodbot.clock import Clock
+
+Spawn = Callable[[Coroutine[Any, Any, None], str], None]
+"""Lets something run beside; it is cancelled when the connector stops, while it still can send."""
 
 _KEEP = 1000
 
@@ -24,3 +32,24 @@ class Pace:
         if len(self._next) >= _KEEP:
             self._next = {name: at for name, at in self._next.items() if at > now}
         self._next[chat] = max(self._next.get(chat, 0.0), now + seconds)
+
+
+class Budget:
+    """So many a second, in any second; what is more is left out."""
+
+    def __init__(self, clock: Clock, count: int) -> None:
+        self._clock = clock
+        self._times: deque[float] = deque(maxlen=count)
+
+    def take(self) -> bool:
+        """Whether one more is within it."""
+        now = self._clock.monotonic()
+        if len(self._times) == self._times.maxlen and now - self._times[0] < 1.0:
+            return False
+        self._times.append(now)
+        return True
+
+
+def jittered(seconds: float) -> float:
+    """A pause a little longer than asked for: those who were refused together come back apart."""
+    return seconds * random.uniform(1.0, 1.1)  # noqa: S311

@@ -8,48 +8,28 @@ fetch of a link that a model made up can carry words of the chat away), bidirect
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-from goodbot.errors import ConnectorError
 from goodbot.events import Button, ChannelKind, ChannelRef, Reply
 from goodbot.text import blocks, clean, split, units
 
+from goodbot_connectors.telegram import callback
+
 LIMIT = 4096
 """The longest message, in UTF-16 code units (core.telegram.org/bots/api#sendmessage)."""
-DATA_LIMIT = 64
-"""Bytes that a button can carry (core.telegram.org/bots/api#inlinekeyboardbutton)."""
 TOAST_LIMIT = 200
 """Characters that answerCallbackQuery can show."""
-ACTIONS = {"good": 1.0, "bad": -1.0}
-"""The buttons that rate, and what they are worth."""
+ROW = 32
+"""Characters of the labels that fit side by side on a phone, all together."""
+LABEL_LIMIT = 60
+"""Characters of a label; a phone shows about forty of them in a row of its own."""
+PLACEHOLDER_LIMIT = 64
 
 # A mention starts at a word's edge: an e-mail address is none.
 _MENTION = re.compile(r"(?<!\w)@(?=[A-Za-z])")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _JOINER = "\u2060"
-
-
-class Data(NamedTuple):
-    """What a button carries: keys to look up, which anybody could have made up."""
-
-    action: str
-    turn: str
-
-
-def write_data(action: str, turn: str) -> str:
-    """The callback data of one button. Raises ConnectorError when it is too long for Telegram."""
-    data = f"{action}:{turn}"
-    if len(data.encode()) > DATA_LIMIT:
-        raise ConnectorError(f"a Telegram button holds {DATA_LIMIT} bytes, {data!r} is longer")
-    return data
-
-
-def read_data(data: str) -> Data | None:
-    """Action and turn, or None when this is no rating button of ours."""
-    action, _, turn = data.partition(":")
-    if action not in ACTIONS or not turn.isascii() or not 0 < len(turn) <= DATA_LIMIT:
-        return None
-    return Data(action, turn)
 
 
 def messages(
@@ -78,7 +58,7 @@ def messages(
             "message_id": int(reply.reply_to),
             "allow_sending_without_reply": True,
         }
-    if found and reply.turn and reply.buttons and (private or group_buttons):
+    if found and reply.buttons and (private or group_buttons):
         found[-1]["reply_markup"] = keyboard(reply.turn, reply.buttons)
     return tuple(found)
 
@@ -89,13 +69,47 @@ def edit(message: dict[str, Any], message_id: int) -> dict[str, Any]:
     return {"message_id": message_id} | {name: message[name] for name in kept if name in message}
 
 
-def keyboard(turn: str, buttons: tuple[Button, ...]) -> dict[str, Any]:
-    """One row of rating buttons."""
-    row = [
-        {"text": button.label, "callback_data": write_data(button.action, turn)}
-        for button in buttons
-    ]
-    return {"inline_keyboard": [row]}
+def keyboard(turn: str, *groups: Sequence[Button]) -> dict[str, Any] | None:
+    """Buttons about an answer, each group in rows of its own; None when there is none."""
+    rows = [row for group in groups for row in _rows(group)]
+    if not rows:
+        return None
+    return {
+        "inline_keyboard": [
+            [
+                {
+                    "text": _shortened(b.label, LABEL_LIMIT),
+                    "callback_data": callback.write(b.action, turn),
+                }
+                for b in row
+            ]
+            for row in rows
+        ]
+    }
+
+
+def _rows(buttons: Sequence[Button]) -> list[list[Button]]:
+    """As few rows as a phone can show without cutting labels off."""
+    rows: list[list[Button]] = []
+    for button in buttons:
+        if rows and sum(len(b.label) + 3 for b in (*rows[-1], button)) <= ROW:
+            rows[-1].append(button)
+        else:
+            rows.append([button])
+    return rows
+
+
+def prompt(channel: ChannelRef, text: str, placeholder: str, reply_to: int) -> dict[str, Any]:
+    """The sendMessage arguments of a question whose answer a person types at once."""
+    [message] = messages(channel, Reply(text=text, silent=True))
+    return message | {
+        "reply_markup": {
+            "force_reply": True,
+            "selective": True,
+            "input_field_placeholder": placeholder[:PLACEHOLDER_LIMIT],
+        },
+        "reply_parameters": {"message_id": reply_to, "allow_sending_without_reply": True},
+    }
 
 
 def formatted(part: str) -> dict[str, Any]:
@@ -119,4 +133,8 @@ def formatted(part: str) -> dict[str, Any]:
 
 def toast(text: str) -> str:
     """A receipt's text as short as a toast must be."""
-    return text if len(text) <= TOAST_LIMIT else text[: TOAST_LIMIT - 1] + "…"
+    return _shortened(text, TOAST_LIMIT)
+
+
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

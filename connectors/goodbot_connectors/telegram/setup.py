@@ -8,14 +8,19 @@ from email.utils import parsedate_to_datetime
 
 from goodbot.clock import Clock, SystemClock
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from telegram import WebhookInfo
 
-from goodbot_connectors.telegram.api import COMMANDS, Api
-from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
+from goodbot_connectors.telegram.api import Api
+from goodbot_connectors.telegram.client import RefusedError
+from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
+from goodbot_connectors.telegram.menus import menus
 
 _LONGEST = 100
 _HASH = range(30, 51)
 """Characters after the colon; today's tokens have 35."""
 _SKEW = 60.0
+_GROUPS = 20
+"""So many groups are asked about; each is a call."""
 _ASCII_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
@@ -55,8 +60,9 @@ class TelegramSetup(ConnectorSetup):
     async def examine(self) -> Sequence[Check]:
         """Who else reads its updates, what it sees in groups, and whether our clock fits."""
         async with self._open() as (api, _):
-            webhook = await api.webhook()
-            found = [_updates(webhook), _groups(api.reads_groups)]
+            found = [_updates(self.settings, await api.webhook()), _privacy(api.reads_groups)]
+            for channel in self.channels[:_GROUPS]:
+                found.append(await _group(api, channel))
             skew = self._skew(api.date)
         if abs(skew) > _SKEW:
             text = (
@@ -67,13 +73,22 @@ class TelegramSetup(ConnectorSetup):
         return found
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
-        """Take back the command list, if it is still ours."""
+        """Take back the command menus and the webhook that are still ours."""
+        found: list[str] = []
         async with self._open() as (api, me):
-            if await api.commands() != COMMANDS:
-                return ()
+            ours = [menu for menu in menus() if await api.commands(*menu[:2]) == menu.commands]
+            if ours:
+                found.append(f"the command menus of {me.name}")
+            url = self.settings.webhook_url
+            webhook = bool(url) and (await api.webhook()).url == url
+            if webhook:
+                found.append(f"the webhook of {me.name}")
             if not dry_run:
-                await api.delete_commands()
-        return (f"the command /{COMMANDS[0][0]} of {me.name}",)
+                for scope, language, _ in ours:
+                    await api.set_commands((), scope, language)
+                if webhook:
+                    await api.set_webhook("", "")
+        return found
 
     @contextlib.asynccontextmanager
     async def _open(self) -> AsyncGenerator[tuple[Api, Identity]]:
@@ -93,19 +108,58 @@ class TelegramSetup(ConnectorSetup):
             return 0.0
 
 
-def _updates(webhook: str) -> Check:
+def _updates(settings: TelegramSettings, webhook: WebhookInfo) -> Check:
+    """Whether what people do reaches us, or another program."""
     part = "telegram updates"
-    if not webhook:
-        return Check(part=part, state=CheckState.OK, text="no webhook is in the way")
-    host = webhook.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    here = settings.webhook_url if settings.mode == WEBHOOK else ""
+    if webhook.url != here:
+        return _elsewhere(part, settings, webhook.url)
+    if not here:
+        return Check(
+            part=part, state=CheckState.OK, text="it asks for them; no webhook is in the way"
+        )
+    if webhook.last_error_message and webhook.pending_update_count:
+        return Check(
+            part=part, state=CheckState.WARN,
+            text=f"{webhook.pending_update_count} wait at Telegram, which cannot deliver them: "
+            f"{webhook.last_error_message}",
+            fix="look whether webhook_url leads to webhook_host and webhook_port",
+        )  # fmt: skip
+    return Check(part=part, state=CheckState.OK, text=f"Telegram brings them to {_host(here)}")
+
+
+def _elsewhere(part: str, settings: TelegramSettings, url: str) -> Check:
+    if not url:
+        return Check(
+            part=part, state=CheckState.WARN,
+            text="Telegram does not know the webhook yet; goodbot tells it when it starts",
+            fix="goodbot run",
+        )  # fmt: skip
+    if settings.mode == WEBHOOK:
+        return Check(
+            part=part, state=CheckState.WARN,
+            text=f"Telegram brings them to {_host(url)}, until goodbot starts and tells it otherwise",
+            fix="end the other program, if there is one",
+        )  # fmt: skip
+    if url == settings.webhook_url:
+        return Check(
+            part=part, state=CheckState.WARN,
+            text="Telegram still calls our webhook; goodbot takes it back when it starts",
+            fix="goodbot run",
+        )  # fmt: skip
     return Check(
         part=part, state=CheckState.FAIL,
-        text=f"another program gets this bot's messages by a webhook at {host}; goodbot gets none",
+        text=f"another program gets this bot's messages by a webhook at {_host(url)}; goodbot gets none",
         fix="end that program, then open https://api.telegram.org/bot<token>/deleteWebhook once",
     )  # fmt: skip
 
 
-def _groups(reads_all: bool) -> Check:
+def _host(url: str) -> str:
+    """The host of an address: its path and user may be secret."""
+    return url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+
+
+def _privacy(reads_all: bool) -> Check:
     part = "telegram groups"
     if reads_all:
         return Check(
@@ -117,3 +171,28 @@ def _groups(reads_all: bool) -> Check:
         "it sees what is meant for it; reactions reach it where it is an administrator of the group"
     )
     return Check(part=part, state=CheckState.OK, text=text)
+
+
+async def _group(api: Api, chat: str) -> Check:
+    """Whether reactions reach it in one group."""
+    part = f"telegram group {chat}"
+    try:
+        status = await api.status_in(int(chat))
+    except (RefusedError, ValueError) as error:
+        why = "its id is no number" if isinstance(error, ValueError) else str(error)
+        return Check(
+            part=part, state=CheckState.WARN, text=f"it cannot see the group: {why}",
+            fix="add the bot to the group, or take the id out of `channels`",
+        )  # fmt: skip
+    if status == "administrator":
+        return Check(part=part, state=CheckState.OK, text="it is an administrator: reactions count")
+    if status == "member":
+        return Check(
+            part=part, state=CheckState.WARN,
+            text="it is no administrator, and Telegram keeps reactions from it: only /rl rates there",
+            fix="make it an administrator of the group; no right is needed",
+        )  # fmt: skip
+    return Check(
+        part=part, state=CheckState.WARN, text=f"it is not in the group ({status})",
+        fix="add the bot to the group again, or say `/rl disable` of it",
+    )  # fmt: skip

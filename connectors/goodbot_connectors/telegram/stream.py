@@ -1,31 +1,43 @@
-"""One streamed answer: "typing", then a message that grows by edits, then its final shape."""
+"""One streamed answer: "typing", then words that grow by drafts or edits, then the final message."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from goodbot.connector import ConnectorHost, ReplyStream
+from goodbot.connector import REPLACED, ConnectorHost, ReplyStream
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.events import ChannelKind, ChannelRef, MessageRef, Reply
 
 from goodbot_connectors.telegram import render
-from goodbot_connectors.telegram.api import Api, FloodError
+from goodbot_connectors.telegram.api import Api, FloodError, RefusedError, Sent
 from goodbot_connectors.telegram.config import TelegramSettings
-from goodbot_connectors.telegram.pace import Pace
+from goodbot_connectors.telegram.pace import Pace, jittered
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _TYPING_EVERY = 4.5
 _TYPING_MOST = 600.0
 _LONGEST_PAUSE = 60.0
 _TRIES = 4
 
+Shown = Callable[[Sequence[MessageRef], Reply], Awaitable[None]]
+"""Told which messages now carry an answer."""
+
 
 class TelegramStream(ReplyStream):
-    """Keeps a chat's messages equal to what `render` makes of the answer so far."""
+    """Keeps a chat's messages equal to what `render` makes of the answer so far.
+
+    In a private chat what is being written is a draft: it needs no message, so a crash leaves
+    none behind, and the phone rings once, with the whole answer. Elsewhere, where a message is
+    replaced, and where the server knows no drafts, the message is edited at the platform's pace.
+    """
 
     def __init__(
         self,
@@ -36,14 +48,20 @@ class TelegramStream(ReplyStream):
         settings: TelegramSettings,
         channel: ChannelRef,
         reply_to: str = "",
+        replaces: Sequence[MessageRef] = (),
+        shown: Shown | None = None,
     ) -> None:
         self._host, self._api, self._pace, self._settings = host, api, pace, settings
         self._channel, self._reply_to = channel, reply_to
         self._text = ""
-        self._shown: list[tuple[int, dict[str, Any]]] = []
+        # Nothing is known of what stands in an earlier answer's messages: the first edit counts.
+        self._shown = [(Sent(int(m.channel.id), int(m.id)), dict[str, Any]()) for m in replaces]
+        self._told = shown
         self._typing: asyncio.Task[None] | None = None
         private = channel.kind is ChannelKind.PRIVATE
         self._interval = settings.edit_interval if private else settings.group_edit_interval
+        drafts = private and settings.drafts and not replaces
+        self._draft = random.randrange(1, 2**31) if drafts else 0  # noqa: S311
 
     def begin(self) -> None:
         """Say that somebody is typing until there is something to read."""
@@ -53,10 +71,14 @@ class TelegramStream(ReplyStream):
         self._text += text
         if not self._text.strip() or not self._pace.due(self._channel.id):
             return
+        reply = Reply(text=self._text, reply_to=self._reply_to)
         try:
-            await self._show(Reply(text=self._text, reply_to=self._reply_to))
+            if self._draft:
+                await self._show_draft(reply)
+            if not self._draft:
+                await self._show(reply)
         except FloodError as error:
-            self._pace.hold(self._channel.id, error.retry_after)
+            self._pace.hold(self._channel.id, jittered(error.retry_after))
         except FatalConnectorError:
             raise
         except ConnectorError as error:
@@ -65,38 +87,92 @@ class TelegramStream(ReplyStream):
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         self._end_typing()
-        await self._show(reply, patient=True)
-        return tuple(
-            MessageRef(channel=self._channel, id=str(message_id)) for message_id, _ in self._shown
+        count = await self._show(reply, whole=True)
+        sent = tuple(
+            MessageRef(channel=self._where(sent.chat_id), id=str(sent.message_id))
+            for sent, _ in self._shown
         )
+        if self._told is not None:
+            await self._told(sent[:count], reply)
+        return sent
 
     async def cancel(self, reason: str) -> None:
-        self._end_typing()
-        await self._show(Reply(text=reason, reply_to=self._reply_to), patient=True)
+        await self.finish(Reply(text=reason, reply_to=self._reply_to))
 
-    async def _show(self, reply: Reply, *, patient: bool = False) -> None:
+    async def _show_draft(self, reply: Reply) -> None:
+        """The part that is being written now; the parts before it come at the end."""
+        *_, message = render.messages(self._channel, reply)
+        try:
+            await self._api.draft(message, self._draft)
+        except RefusedError as error:
+            logger.info("telegram: no drafts here, messages are edited instead: %s", error)
+            self._draft = 0
+        else:
+            self._end_typing()
+            self._pace.hold(self._channel.id, self._interval)
+
+    async def _show(self, reply: Reply, *, whole: bool = False) -> int:
+        """Returns how many messages it takes."""
         buttons = self._settings.group_buttons
         wanted = render.messages(self._channel, reply, group_buttons=buttons)
-        call = self._patiently if patient else _at_once
+        call = self._patiently if whole else _at_once
         for n, message in enumerate(wanted):
-            if n >= len(self._shown):
-                message_id = await call(lambda m=message: self._api.send(m))
-                self._shown.append((message_id, message))
-                self._end_typing()
-            elif self._shown[n][1] != message:
-                message_id = self._shown[n][0]
-                edit = render.edit(message, message_id)
-                await call(lambda m=edit: self._api.edit(m))
-                self._shown[n] = (message_id, message)
-            else:
+            if n < len(self._shown) and self._shown[n][1] == message:
                 continue
+            if n < len(self._shown):
+                sent = await self._changed(self._shown[n][0], message, call)
+                self._shown[n] = (sent, message)
+            else:
+                sent = await call(lambda m=message: self._api.send(m))
+                self._shown.append((sent, message))
+            self._end_typing()
             self._pace.hold(self._channel.id, self._interval)
-        while len(self._shown) > len(wanted):
-            message_id, _ = self._shown[-1]
-            await call(lambda m=message_id: self._api.delete(int(self._channel.id), m))
-            self._shown.pop()
+        if whole:
+            await self._take_away(len(wanted))
+        return len(wanted)
 
-    async def _patiently(self, call: Callable[[], Awaitable[Any]]) -> Any:
+    async def _changed(
+        self,
+        sent: Sent,
+        message: dict[str, Any],
+        call: Callable[[Callable[[], Awaitable[Any]]], Any],
+    ) -> Sent:
+        """Edit a message; where that is not possible any more, the words come in a new one."""
+        edit = render.edit(message | {"chat_id": sent.chat_id}, sent.message_id)
+        try:
+            await call(lambda: self._api.edit(edit))
+        except RefusedError as error:
+            logger.info("telegram: a message cannot be edited: %s", error)
+            return await call(lambda: self._api.send(message))
+        return sent
+
+    async def _take_away(self, count: int) -> None:
+        """Delete messages beyond the first `count`, or say that their words do not hold any more."""
+        kept = self._shown[:count]
+        for sent, _ in self._shown[count:]:
+            try:
+                await self._patiently(lambda s=sent: self._api.delete(*s))
+            except RefusedError:  # after 48 hours, or gone already
+                kept += await self._withdrawn(sent)
+        self._shown = kept
+
+    async def _withdrawn(self, sent: Sent) -> list[tuple[Sent, dict[str, Any]]]:
+        """A message that must stay, with other words; nothing if it is gone."""
+        [message] = render.messages(self._channel, Reply(text=REPLACED))
+        edit = render.edit(message | {"chat_id": sent.chat_id}, sent.message_id)
+        try:
+            await self._patiently(lambda: self._api.edit(edit))
+        except RefusedError as error:
+            logger.debug("telegram: an old part is gone: %s", error)
+            return []
+        return [(sent, message)]
+
+    def _where(self, chat_id: int) -> ChannelRef:
+        """The channel, under the id that it has by now."""
+        id_ = str(chat_id)
+        return self._channel if id_ == self._channel.id else replace(self._channel, id=id_)
+
+    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         for _ in range(_TRIES - 1):
             try:
                 return await call()
@@ -104,7 +180,7 @@ class TelegramStream(ReplyStream):
                 # Only a refusal is tried again: after a timeout the message may have arrived.
                 if error.retry_after > _LONGEST_PAUSE:
                     raise
-                await self._host.clock.sleep(error.retry_after)
+                await self._host.clock.sleep(jittered(error.retry_after))
         return await call()
 
     async def _type(self) -> None:
@@ -113,7 +189,7 @@ class TelegramStream(ReplyStream):
             try:
                 await self._api.typing(int(self._channel.id), thread)
             except RetriableError as error:
-                await self._host.clock.sleep(error.retry_after)
+                await self._host.clock.sleep(jittered(error.retry_after))
             except ConnectorError:
                 return  # the answer itself will run into the same and say so
             await self._host.clock.sleep(_TYPING_EVERY)
@@ -124,5 +200,5 @@ class TelegramStream(ReplyStream):
             self._typing = None
 
 
-async def _at_once(call: Callable[[], Awaitable[Any]]) -> Any:
+async def _at_once(call: Callable[[], Awaitable[T]]) -> T:
     return await call()

@@ -8,14 +8,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from goodbot.testing.connector_base import build
+from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
 
+from tests.connectors.telegram.fake import check_conversation
 from tests.connectors.telegram.peer import TelegramPeer, people, serve
 from tests.support import require
 
 if TYPE_CHECKING:
     from goodbot_connectors.telegram.connector import TelegramConnector
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeTelegram]:
+    """A Telegram of this project's own; all that it took and said is held to Telegram's types."""
+    require("telegram")
+    async with FakeTelegram() as fake:
+        yield fake
+        check_conversation(fake)
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import aiohttp
+from goodbot.buttons import rating
 from goodbot.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
+from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import Post
+from goodbot_connectors.telegram import callback
 from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
 
 from tests.node.install import HERE, install, node
@@ -36,6 +39,9 @@ class TelegramPeer:
         self._http = http
         self._root = f"http://127.0.0.1:{port}"
         self.bot = bot
+        self.host: RecordingHost | None = None
+        """Knows what the keys in long buttons stand for."""
+        self._threads: dict[str, int] = {}
         self.settings = TelegramSettings(
             api_base=f"{self._root}/bot", poll_timeout=5, edit_interval=0.2, group_edit_interval=0.2
         )
@@ -71,8 +77,19 @@ class TelegramPeer:
         room: ChannelKind = ChannelKind.PRIVATE,
         mention: bool = False,
         reply_to: str = "",
+        thread: str = "",
+        attachments: Sequence[str] = (),
         extra: Json | None = None,
     ) -> str:
+        extra = dict(extra or {})
+        for name in attachments:
+            extra |= _attached(name)
+        if thread:
+            topic = self._threads.setdefault(thread, 700 + len(self._threads))
+            extra |= {"message_thread_id": topic, "is_topic_message": True}
+        if attachments and text:
+            extra |= {"caption": text}
+            text = ""
         if mention:
             text = f"@{self.bot['username']} {text}"
         body = {"reply_to": reply_to} if reply_to else {}
@@ -81,7 +98,7 @@ class TelegramPeer:
             chat_id=_chat(room, user),
             user=_user(user),
             text=text,
-            extra=extra or {},
+            extra=extra,
             **body,
         )
         return str(done["message_id"])
@@ -107,10 +124,11 @@ class TelegramPeer:
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
         chat_id = int(message.channel.id)
         posts = {str(post["message_id"]): post for post in await self._posts(chat_id)}
+        kept = await self._kept()
         data = next(
             button["callback_data"]
             for button in _buttons(posts[message.id])
-            if button["callback_data"].startswith(f"{action}:")
+            if _action(button, kept) == action
         )
         await self.press_data(message, data, user=user)
 
@@ -124,21 +142,63 @@ class TelegramPeer:
     async def posts(
         self, room: ChannelKind = ChannelKind.PRIVATE, user: str = "ada"
     ) -> Sequence[Post]:
+        threads = {topic: name for name, topic in self._threads.items()}
         return [
             Post(
                 id=str(post["message_id"]),
                 text=post["text"],
-                buttons=tuple(button["callback_data"].split(":")[0] for button in _buttons(post)),
+                buttons=tuple(a for button in _buttons(post) if rating(a := _action(button, {}))),
+                thread=threads.get(post.get("message_thread_id", 0), ""),
             )
             for post in await self._posts(_chat(room, user))
         ]
 
+    async def offers(self, user: str = "ada") -> Sequence[str]:
+        kept = await self._kept()
+        found = [
+            tuple(a for button in _buttons(post) if (a := _action(button, kept)) and not rating(a))
+            for post in await self._posts(USERS[user])
+        ]
+        return next(filter(None, reversed(found)), ())
+
     async def notices(self, user: str = "ada") -> Sequence[str]:
+        """Toasts, and what stands for some seconds where a button would."""
         toasts = (await self.control("toasts"))["toasts"]
-        return [toast["text"] for toast in toasts if toast["user"] == USERS[user]]
+        notes = [
+            button["text"]
+            for post in await self._posts(USERS[user])
+            for button in _buttons(post)
+            if button["callback_data"].startswith(callback.NOTE)
+        ]
+        return [toast["text"] for toast in toasts if toast["user"] == USERS[user]] + notes
+
+    async def comment(
+        self, message: MessageRef, text: str, *, better: bool = False, user: str = "ada"
+    ) -> None:
+        """Press what asks for words, and type them into the reply that it opens."""
+        wanted, chat = "better" if better else "reason", USERS[user]
+        before = (await self.control("prompt", chat_id=chat))["message_id"]
+
+        async def offered() -> str:
+            for post in await self._posts(chat):
+                for button in _buttons(post):
+                    if button["callback_data"].startswith(f"{wanted}:"):
+                        return button["callback_data"]
+            return ""
+
+        await self.press_data(message, await eventually(offered), user=user)
+
+        async def asked() -> int:
+            prompt = (await self.control("prompt", chat_id=chat))["message_id"]
+            return prompt if prompt != before else 0
+
+        await self.say(text, user=user, reply_to=str(await eventually(asked)))
 
     async def unacknowledged(self) -> int:
         return len((await self.control("pending"))["pending"])
+
+    async def _kept(self) -> dict[str, str]:
+        return json.loads(await self.host.get("data") or "{}") if self.host else {}
 
     async def _posts(self, chat_id: int) -> list[Json]:
         return (await self.control("posts", chat_id=chat_id))["posts"]
@@ -203,3 +263,17 @@ def _chat(room: ChannelKind, user: str) -> int:
 def _buttons(post: Json) -> list[Json]:
     rows = post.get("reply_markup", {}).get("inline_keyboard", [])
     return [button for row in rows for button in row]
+
+
+def _action(button: Json, kept: dict[str, str]) -> str:
+    """What we meant by a button; empty for none of the core's."""
+    found = callback.read(button["callback_data"], kept)
+    return found.action if found and found.action not in callback.TYPED else ""
+
+
+def _attached(name: str) -> Json:
+    kind, _, file = name.partition(" ")
+    file_ids = {"file_id": "AgAC", "file_unique_id": "AQAD"}
+    if kind == "image":
+        return {"photo": [{**file_ids, "width": 90, "height": 67}]}
+    return {"document": {**file_ids, "file_name": file}}

@@ -50,11 +50,27 @@ def check_call(method: str, params: dict[str, Any]) -> None:
     _validator("", method).validate(params)
 
 
+def check_result(method: str, result: object) -> None:
+    """Fail unless this is what a Bot API method returns."""
+    schema = _any_of(_spec()["methods"][method]["returns"])
+    jsonschema.Draft202012Validator({**schema, "$defs": _definitions()}).validate(result)
+
+
+def specified() -> bool:
+    """Whether the specification lies beside the project."""
+    return (SPECS / "telegram-bot-api.json").exists()
+
+
 def standard_emoji() -> str:
     """The text that lists every emoji of Telegram's standard reaction set."""
     return " ".join(
         field["description"] for field in _spec()["types"]["ReactionTypeEmoji"]["fields"]
     )
+
+
+def update_kinds() -> list[str]:
+    """What an `Update` can hold."""
+    return [field["name"] for field in _spec()["types"]["Update"]["fields"][1:]]
 
 
 def _object(fields: list[dict[str, Any]]) -> dict[str, Any]:

@@ -8,15 +8,10 @@ from typing import Any
 
 import pytest
 from goodbot.events import Event, RatingEvent
+from goodbot_connectors.telegram import attachments, callback, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
-from goodbot_connectors.telegram.normalize import (
-    Identity,
-    Normalizer,
-    batch,
-    emoji_key,
-    emoji_values,
-    query_ids,
-)
+from goodbot_connectors.telegram.intake import migration, next_offset, query_ids
+from goodbot_connectors.telegram.normalize import Identity, Normalizer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +19,9 @@ from tests.connectors.telegram.schema import check_type, standard_emoji
 
 ME = Identity(id="4200001", username="the_good_bot")
 SETTINGS = TelegramSettings(good=(*TelegramSettings().good, "5210952531676504517"))
-NORMALIZER = Normalizer(me=ME, values=emoji_values(SETTINGS))
+LONG = "run:rollback since 2026-11-21T18:30:00+00:00 yes because it became rude"
+KEPT = {callback.key(f"{LONG}:5f1e"): f"{LONG}:5f1e"}
+NORMALIZER = Normalizer(me=ME, values=emoji.values(SETTINGS), kept=KEPT)
 RECORDINGS = {
     f"{path.stem}: {name}": case
     for path in sorted((Path(__file__).parents[1] / "recordings" / "telegram").glob("*.json"))
@@ -72,18 +69,6 @@ def test_ids_and_order_are_those_of_the_update() -> None:
     assert NORMALIZER.events(case["update"]) == (back, rate)
 
 
-def test_a_press_comes_after_the_event_before_it() -> None:
-    """A press carries no time; its message's is long before the reactions on it."""
-    reaction = RECORDINGS["reactions: good"]["update"] | {"update_id": 10}
-    press = RECORDINGS["presses: good"]["update"] | {"update_id": 11}
-    later = RECORDINGS["reactions: changed"]["update"] | {"update_id": 12}
-    events, offset = batch(NORMALIZER, [reaction, press, later], 0)
-    assert [event.order for event in events] == sorted(event.order for event in events)
-    assert offset == 13
-    again, _ = batch(NORMALIZER, [press, later], events[0].order.time_ms)
-    assert again == events[1:], "the same after a restart in between"
-
-
 def test_queries_are_found_by_the_event_that_they_become() -> None:
     update = RECORDINGS["presses: good"]["update"]
     [event] = NORMALIZER.events(update)
@@ -93,8 +78,9 @@ def test_queries_are_found_by_the_event_that_they_become() -> None:
 def test_the_default_emoji_are_telegrams() -> None:
     known = standard_emoji()
     settings = TelegramSettings()
-    assert all(f'"{emoji_key(emoji)}"' in known for emoji in settings.good + settings.bad)
-    assert not {*map(emoji_key, settings.good)} & {*map(emoji_key, settings.bad)}
+    assert all(f'"{emoji.key(each)}"' in known for each in settings.good + settings.bad)
+    assert not {*map(emoji.key, settings.good)} & {*map(emoji.key, settings.bad)}
+    assert f'"{settings.mark}"' in known, "our own reaction, too"
 
 
 # Anything at all
@@ -132,7 +118,12 @@ MESSAGE = st.fixed_dictionaries(
         "message_thread_id": ANYTHING, "is_topic_message": ANYTHING, "forward_origin": ANYTHING,
         "old_reaction": st.lists(REACTION) | ANYTHING,
         "new_reaction": st.lists(REACTION) | ANYTHING,
-        "data": st.sampled_from(["good:t", "bad:", "good:\ud800"]) | ANYTHING,
+        "data": st.sampled_from(
+            ["good:t", "bad:", "good:\ud800", "star:3:t", "again:long:t", "again:x:t", "run:off:",
+             "run::", "reason:t", "better:t", "note:t", "#0", *KEPT]
+        ) | ANYTHING,
+        "photo": ANYTHING, "document": st.dictionaries(st.just("file_name"), TEXT) | ANYTHING,
+        "media_group_id": ANYTHING, "migrate_to_chat_id": st.integers() | ANYTHING,
         "message": st.fixed_dictionaries({"chat": CHAT, "message_id": st.integers()}) | ANYTHING,
     },
 )  # fmt: skip
@@ -144,10 +135,17 @@ UPDATE = st.fixed_dictionaries(
 
 @given(UPDATE | ANYTHING, st.integers(0, 2**42))
 def test_whatever_comes_it_never_raises(update: Any, since_ms: int) -> None:
-    events, _ = batch(NORMALIZER, [update], since_ms)
+    events = NORMALIZER.events(update, since_ms)
     assert len({event.event_id for event in events}) == len(events)
     assert NORMALIZER.events(update, since_ms) == events
-    query_ids([update])
+    assert not (events and NORMALIZER.prompt(update)), "an event, or a wish to type"
+    for look in (
+        NORMALIZER.quoted,
+        migration,
+        lambda one: query_ids([one]),
+        lambda one: next_offset([one]),
+    ):
+        look(update)
     for event in events:
         assert 0 <= event.order.time_ms < 2**63
         repr(event).encode("utf-8")  # can be stored
@@ -183,3 +181,33 @@ def test_what_is_not_meant_for_us_leaves_no_text(text: str, entities: list[Any],
     if NORMALIZER.events({"update_id": 1, "message": message}):
         word = text.casefold()
         assert "@the_good_bot" in word or word.startswith(("/rl", "/start"))
+
+
+@given(st.text(max_size=200))
+def test_a_files_name_is_a_short_line_of_text(name: str) -> None:
+    [shown] = attachments.names({"document": {"file_name": name}})
+    assert shown.startswith("file")
+    assert len(shown) <= 70
+    assert not set(shown) & set("/\\\n\r\x00\u202e\u2028")
+    shown.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("message", "names"),
+    [
+        ({"photo": [{"file_id": "x"}]}, ("image",)),
+        ({"document": {"file_name": "report.pdf"}}, ("file report.pdf",)),
+        ({"document": {"file_id": "x"}}, ("file",)),
+        ({"document": {"file_name": "../../etc/passwd"}}, ("file .. .. etc passwd",)),
+        ({"document": {"file_name": "a" * 200 + ".pdf"}}, (f"file {'a' * 55}….pdf",)),
+        ({"animation": {"file_id": "x"}, "document": {"file_name": "x.mp4"}}, ("animation",)),
+        ({"venue": {"title": "x"}, "location": {"latitude": 1.0}}, ("place",)),
+        ({"voice": {"duration": 3}}, ("voice message",)),
+        ({"contact": {"phone_number": "+49", "first_name": "Ada"}}, ("contact",)),
+        ({"text": "nothing", "photo": [], "new_kind": {"a": 1}}, ()),
+    ],
+)
+def test_attachments_are_named_as_people_call_them(
+    message: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    assert attachments.names(message) == names

@@ -39,7 +39,7 @@ async def test_polling_backs_off_and_goes_on(peer: TelegramPeer, tmp_path: Path)
     first, second, third = clock.slept
     assert 1 <= first <= 2
     assert 1 <= second <= 2
-    assert third == 11
+    assert 11 <= third <= 12.1, "what Telegram asks for, and a little"
     await host.close()
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from goodbot.errors import ConnectorError
+from goodbot import buttons
 from goodbot.events import Button, ChannelKind, ChannelRef, Reply
 from goodbot.text import units
-from goodbot_connectors.telegram import render
+from goodbot_connectors.telegram import callback, render
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,7 +67,7 @@ def test_buttons_carry_a_key_in_private_chats() -> None:
             {"text": "👎 Bad", "callback_data": f"bad:{TURN}"},
         ]
     ]
-    assert render.read_data(f"good:{TURN}") == ("good", TURN)
+    assert callback.read(f"good:{TURN}") == ("good", TURN)
 
 
 def test_groups_get_no_buttons_unless_wanted() -> None:
@@ -116,16 +115,62 @@ def test_topics_and_silence() -> None:
     assert (message["message_thread_id"], message["disable_notification"]) == (77, True)
 
 
-def test_a_key_that_is_too_long_is_an_error() -> None:
-    assert len(render.write_data("good", "t" * 59)) == 64
-    with pytest.raises(ConnectorError, match="64 bytes"):
-        render.write_data("good", "t" * 60)
+@given(st.text(max_size=80), st.sampled_from(["", TURN]))
+def test_data_fits_and_comes_back(words: str, turn: str) -> None:
+    """Whatever a button of the core's is called, 64 bytes carry it, if need be as a key."""
+    action = f"run:x{words.replace(chr(0), '')}"
+    data = callback.write(action, turn)
+    assert len(data.encode("utf-8", "surrogatepass")) <= 64
+    whole = f"{action}:{turn}"
+    kept = {callback.key(whole): whole} if callback.too_long(action, turn) else {}
+    if words.isprintable():
+        assert callback.read(data, kept) == (action, turn)
+        assert callback.read(data) == (None if kept else (action, turn))
 
 
-@given(st.text(max_size=80))
+@given(st.text(max_size=80) | st.sampled_from([*buttons.HINTS]).map("again:{}:t".format))
 def test_foreign_data_is_nothing_or_a_key(text: str) -> None:
-    data = render.read_data(text)
-    assert data is None or (data.action in render.ACTIONS and data.turn.isascii())
+    data = callback.read(text)
+    if data is not None:
+        assert data.turn.isascii()
+        assert ":" in text
+        assert data.turn or data.action.startswith("run:")
+
+
+def rows(*groups: tuple[Button, ...]) -> list[list[str]]:
+    markup = render.keyboard(TURN, *groups)
+    message = {"chat_id": 1, "text": "x", "reply_markup": markup}
+    check_call("sendMessage", message)
+    assert markup is not None
+    return [[button["text"] for button in row] for row in markup["inline_keyboard"]]
+
+
+def test_buttons_stand_in_rows_that_a_phone_can_show() -> None:
+    assert [len(row) for row in rows(buttons.THUMBS)] == [2]
+    assert [len(row) for row in rows(buttons.STAR_ROW)] == [5]
+    offered = rows(buttons.THUMBS, (), buttons.retry_row())
+    assert offered[0] == ["👍 Good", "👎 Bad"]
+    assert len(offered) == 3
+    assert all(sum(map(len, row)) <= render.ROW for row in offered)
+    long = Button(action="run:x", label="word " * 40)
+    [[label]] = rows((long,))
+    assert len(label) == 60
+    assert render.keyboard(TURN, (), ()) is None
+
+
+def test_a_question_opens_the_keyboard_of_whoever_is_asked() -> None:
+    message = render.prompt(channel(), "Why?", "What was wrong", 12)
+    check_call("sendMessage", message)
+    assert message["reply_markup"] == {
+        "force_reply": True, "selective": True, "input_field_placeholder": "What was wrong"
+    }  # fmt: skip
+    assert message["reply_parameters"]["message_id"] == 12
+
+
+@given(st.text(max_size=300), st.sampled_from(["", TURN]))
+def test_any_label_makes_a_valid_keyboard(label: str, turn: str) -> None:
+    markup = render.keyboard(turn, (Button(action="run:x", label=label or "x"),))
+    check_call("sendMessage", {"chat_id": 1, "text": "x", "reply_markup": markup})
 
 
 def test_toasts_are_short() -> None:

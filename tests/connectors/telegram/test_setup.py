@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +10,16 @@ from typing import TYPE_CHECKING
 
 import goodbot.doctor.parts as doctor
 import pytest
-from goodbot.errors import FatalConnectorError, RetriableError
+from goodbot.config import parse
+from goodbot.errors import ConfigError, FatalConnectorError, RetriableError
 from goodbot.secrets import Secrets
 from goodbot.setup import Check, CheckState, Identity
 from goodbot.testing.host import VirtualClock
 from goodbot_connectors.telegram import SPEC
 from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
+from goodbot_connectors.telegram.menus import menus
 
-from tests.connectors.telegram.peer import SECRET, TelegramPeer
+from tests.connectors.telegram.peer import GROUP, SECRET, TelegramPeer, called
 from tests.connectors.telegram.schema import check_call
 from tests.core.doctor.examining import examined
 from tests.support import require
@@ -106,23 +109,111 @@ async def test_a_clock_that_is_off(hours: int, word: str, setup: TelegramSetup) 
     assert f"s {word} Telegram" in clock.text
 
 
-async def test_leaving_takes_the_command_list_away(
+async def test_leaving_takes_the_menus_away(
     setup: TelegramSetup, connector: TelegramConnector, peer: TelegramPeer
 ) -> None:
-    assert list(await setup.remove(dry_run=True)) == ["the command /rl of @the_good_bot"]
+    """Only those that are still as we made them."""
+    every = list(menus())
+    await called(peer, "setMyCommands", len(every))
+    weather = [{"command": "weather", "description": "Rain or not"}]
+    scope = {"type": "all_group_chats"}
+    await peer.control("menu", commands=weather, scope=scope, language_code="de")
+    assert list(await setup.remove(dry_run=True)) == ["the command menus of @the_good_bot"]
     assert await peer.calls("deleteMyCommands") == []
-    assert list(await setup.remove(dry_run=False)) == ["the command /rl of @the_good_bot"]
-    [params] = await peer.calls("deleteMyCommands")
-    check_call("deleteMyCommands", params)
+    assert list(await setup.remove(dry_run=False)) == ["the command menus of @the_good_bot"]
+    calls = await peer.calls("deleteMyCommands")
+    assert len(calls) == len(every) - 1
+    assert {"scope": scope, "language_code": "de"} not in calls
+    for params in calls:
+        check_call("deleteMyCommands", params)
     assert list(await setup.remove(dry_run=False)) == [], "nothing is left to remove"
 
 
-async def test_a_command_list_of_somebody_elses_stays(
-    setup: TelegramSetup, peer: TelegramPeer
+@pytest.mark.parametrize("ours", [True, False])
+async def test_leaving_takes_our_webhook_away(ours: bool, peer: TelegramPeer) -> None:
+    settings = replace(peer.settings, mode="webhook", webhook_url="https://bots.example/goodbot")
+    setup = setup_of(settings, peer.environ)
+    url = settings.webhook_url if ours else "https://other.example/"
+    await peer.control("set", webhook=url)
+    expected = ["the webhook of @the_good_bot"] if ours else []
+    assert list(await setup.remove(dry_run=False)) == expected
+    assert len(await peer.calls("deleteWebhook")) == ours
+
+
+@pytest.mark.parametrize(
+    ("webhook", "info", "state", "word"),
+    [
+        ("https://bots.example/goodbot", {}, CheckState.OK, "brings them to bots.example"),
+        ("", {}, CheckState.WARN, "does not know the webhook yet"),
+        ("https://other.example/x", {}, CheckState.WARN, "other.example, until goodbot starts"),
+        (
+            "https://bots.example/goodbot",
+            {"pending_update_count": 7, "last_error_message": "Connection refused"},
+            CheckState.WARN, "7 wait at Telegram",
+        ),
+    ],
+)  # fmt: skip
+async def test_in_webhook_mode_the_webhook_is_looked_at(
+    webhook: str, info: dict[str, object], state: CheckState, word: str, peer: TelegramPeer
 ) -> None:
-    await peer.control("set", commands=[{"command": "weather", "description": "Rain or not"}])
-    assert list(await setup.remove(dry_run=False)) == []
-    assert await peer.calls("deleteMyCommands") == []
+    settings = replace(peer.settings, mode="webhook", webhook_url="https://bots.example/goodbot")
+    await peer.control("set", webhook=webhook, webhookInfo=info)
+    updates = by_part(await setup_of(settings, peer.environ).examine())["telegram updates"]
+    assert updates.state is state
+    assert word in updates.text
+    assert bool(updates.fix) == (state is not CheckState.OK)
+
+
+async def test_our_own_webhook_is_no_other_program(peer: TelegramPeer) -> None:
+    """After the mode was set back to polling, and before the next start."""
+    settings = replace(peer.settings, webhook_url="https://bots.example/goodbot")
+    await peer.control("set", webhook=settings.webhook_url)
+    updates = by_part(await setup_of(settings, peer.environ).examine())["telegram updates"]
+    assert (updates.state, "takes it back" in updates.text) == (CheckState.WARN, True)
+
+
+@pytest.mark.parametrize("admin", [True, False])
+async def test_reactions_need_an_administrator(
+    admin: bool, setup: TelegramSetup, peer: TelegramPeer
+) -> None:
+    await peer.chats(admin=admin)
+    setup.channels = [str(GROUP), "-1009", "no number"]
+    checks = by_part(await setup.examine())
+    group = checks[f"telegram group {GROUP}"]
+    assert group.state is (CheckState.OK if admin else CheckState.WARN)
+    assert ("make it an administrator" in group.fix) == (not admin)
+    assert "cannot see the group" in checks["telegram group -1009"].text
+    assert checks["telegram group no number"].state is CheckState.WARN
+    for call in (await peer.control("calls"))["calls"]:
+        check_call(call["method"], call["params"])
+
+
+async def test_the_doctor_knows_the_groups_of_the_config(
+    peer: TelegramPeer, tmp_path: Path
+) -> None:
+    await peer.chats(admin=False)
+    base = peer.settings.api_base
+    toml = f'[connectors.telegram]\nowners = [1]\nchannels = [{GROUP}]\napi_base = "{base}"\n'
+    seen = examined(tmp_path, toml, environ=peer.environ)
+    [probe] = doctor.connectors.probes(seen)
+    group = by_part(await probe.run(seen))[f"telegram group {GROUP}"]
+    assert group.state is CheckState.WARN
+
+
+@pytest.mark.parametrize(
+    ("section", "word"),
+    [
+        ('mode = "push"', '"polling" or "webhook"'),
+        ('mode = "webhook"', "needs webhook_url"),
+        ('mode = "webhook"\nwebhook_url = "http://bots.example/"', "https://"),
+    ],
+)
+def test_a_mode_that_cannot_be_is_told_with_its_line(
+    section: str, word: str, tmp_path: Path
+) -> None:
+    config = parse(f"[connectors.telegram]\n{section}\n", home=tmp_path, path=tmp_path / "c.toml")
+    with pytest.raises(ConfigError, match=r"c\.toml:\d+: .*" + re.escape(word)):
+        config.connector("telegram", TelegramSettings)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -137,7 +228,7 @@ async def test_the_doctor_asks_telegram(known: bool, peer: TelegramPeer, tmp_pat
         assert token.text.startswith("@the_good_bot (account 4200001); ")
         assert {check.state for check in checks.values()} == {CheckState.OK}
     else:
-        assert (token.state, token.fix) == (CheckState.FAIL, "goodbot init")
+        assert (token.state, token.fix) == (CheckState.FAIL, "goodbot connect telegram")
         assert "does not know the token" in token.text
     assert environ[TOKEN] not in repr(checks)
 

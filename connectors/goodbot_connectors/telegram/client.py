@@ -1,0 +1,150 @@
+"""`telegram.Bot` with goodbot's errors, its own view of the wire, and a token that stays secret.
+
+The token is part of every URL: no error and no log record that names it may leave this module.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import telegram
+from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.secrets import Secret
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+)
+from telegram.request import HTTPXRequest
+
+from goodbot_connectors.telegram.config import TOKEN
+from goodbot_connectors.telegram.normalize import Identity
+
+_TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
+_LOGGERS = ("httpx", "telegram.Bot")
+
+
+class FloodError(RetriableError):
+    """Telegram asks for a pause of `retry_after` seconds; nothing was done."""
+
+
+class RefusedError(ConnectorError):
+    """Telegram will not do this, now or later: the message is gone, the person has blocked us."""
+
+
+class MovedError(RefusedError):
+    """The group has become a supergroup, with the id `to`."""
+
+    def __init__(self, to: int) -> None:
+        self.to = to
+        super().__init__("the group has become a supergroup, with another id")
+
+
+class Client:
+    """One bot account. What is done inside `errors` raises a `ConnectorError` of the fitting kind."""
+
+    def __init__(self, token: Secret, api_base: str = "") -> None:
+        if not _TOKEN.fullmatch(token.reveal()):
+            raise FatalConnectorError(
+                f"{TOKEN} holds no Telegram bot token"
+                if token
+                else f"set {TOKEN} to the token of your bot; @BotFather on Telegram gives one"
+            )
+        self._token = token
+        self._mask = _Mask(token)
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self._mask)
+        self.raw = _RawRequest(connection_pool_size=1, connect_timeout=10, read_timeout=15)
+        self.date = ""
+        """The `Date` of Telegram's last answer, as HTTP has it; empty before the first."""
+        elsewhere: dict[str, Any] = {"base_url": api_base} if api_base else {}
+        self.bot = telegram.Bot(
+            token.reveal(),
+            request=HTTPXRequest(
+                connection_pool_size=16,
+                connect_timeout=10,
+                read_timeout=15,
+                pool_timeout=15,
+                httpx_kwargs={"event_hooks": {"response": [self._remember_date]}},
+            ),
+            get_updates_request=self.raw,
+            **elsewhere,
+        )
+
+    async def open(self) -> Identity:
+        """Connect, and learn who we are."""
+        with self.errors():
+            await self.bot.initialize()
+            return Identity(id=str(self.bot.id), username=self.bot.username)
+
+    async def close(self) -> None:
+        """Let go of the connections; idempotent."""
+        with self.errors():
+            await self.bot.shutdown()
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self._mask)
+
+    async def _remember_date(self, response: Any) -> None:
+        self.date = response.headers.get("date", "")
+
+    @contextmanager
+    def errors(self) -> Generator[None]:
+        """Telegram's errors as ours. `from None`: the originals' texts may name the token."""
+        try:
+            yield
+        except RetryAfter as error:
+            pause: int | timedelta = error.retry_after
+            seconds = pause.total_seconds() if isinstance(pause, timedelta) else pause
+            raise FloodError("Telegram asks for a pause", retry_after=seconds) from None
+        except InvalidToken:
+            raise FatalConnectorError(
+                f"Telegram does not know the token ({TOKEN}): copy it again from @BotFather, or let "
+                "it make a new one"
+            ) from None
+        except Conflict as error:
+            raise FatalConnectorError(
+                "somebody else reads this bot's updates; stop the other program, or remove its "
+                f"webhook ({self._said(error)})"
+            ) from None
+        except ChatMigrated as error:
+            raise MovedError(error.new_chat_id) from None
+        except (Forbidden, BadRequest) as error:
+            raise RefusedError(f"Telegram refused: {self._said(error)}") from None
+        except NetworkError as error:
+            raise RetriableError(f"Telegram cannot be reached: {self._said(error)}") from None
+        except TelegramError as error:
+            raise RetriableError(f"Telegram failed: {self._said(error)}") from None
+
+    def _said(self, error: TelegramError) -> str:
+        return error.message.replace(self._token.reveal(), "***")
+
+
+class _RawRequest(HTTPXRequest):
+    """Keeps the last answer as it came over the wire."""
+
+    payload = b"{}"
+
+    async def do_request(self, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
+        code, self.payload = await super().do_request(*args, **kwargs)
+        return code, self.payload
+
+
+class _Mask(logging.Filter):
+    """Drops records that name the token (httpx logs every URL) or that quote whole updates."""
+
+    def __init__(self, token: Secret) -> None:
+        super().__init__()
+        self._token = token
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno < logging.CRITICAL and self._token.reveal() not in record.getMessage()

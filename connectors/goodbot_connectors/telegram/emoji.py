@@ -1,0 +1,34 @@
+"""Which reactions rate, and what two emoji have in common that are one to a person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from goodbot.text import clean
+
+from goodbot_connectors.telegram.config import TelegramSettings
+from goodbot_connectors.telegram.fields import Json, string
+
+# Variation selectors and skin tones: 👍🏽 is 👍, ❤️ is ❤.
+_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
+
+
+def values(settings: TelegramSettings) -> dict[str, float]:
+    """What each emoji of the settings is worth, from -1 to 1."""
+    good = {key(emoji): 1.0 for emoji in settings.good}
+    return good | {key(emoji): -1.0 for emoji in settings.bad}
+
+
+def key(emoji: str) -> str:
+    """An emoji without variation selectors and skin tone, or a custom emoji's id as it is."""
+    return _VARIANTS.sub("", clean(emoji))
+
+
+def keys(reactions: Iterable[Json]) -> Iterator[str]:
+    """Paid reactions are no opinion: they are left out."""
+    for reaction in reactions:
+        kind = string(reaction, "type")
+        field = {"emoji": "emoji", "custom_emoji": "custom_emoji_id"}.get(kind, "")
+        if found := key(string(reaction, field)):
+            yield found

@@ -1,0 +1,109 @@
+"""Updates on their way in: normalized, submitted, and what is to be done once they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from goodbot.connector import ConnectorHost
+from goodbot.events import Event
+
+from goodbot_connectors.telegram.fields import as_json, integer, string, sub
+from goodbot_connectors.telegram.normalize import Normalizer, Prompt
+from goodbot_connectors.telegram.prompts import Prompts
+
+_ALBUMS = 100
+
+
+class Taken(NamedTuple):
+    """What a delivery came to, after the commit."""
+
+    events: tuple[Event, ...]
+    spare: tuple[str, ...]
+    """Callback queries that are no event: their spinners are to be ended."""
+    prompts: tuple[Prompt, ...]
+    moves: tuple[tuple[int, int], ...]
+    """Groups that have become supergroups: old id, new id."""
+
+
+class Intake:
+    """Stores updates. `since_ms` is the time of the last event, which dates button presses."""
+
+    def __init__(
+        self, host: ConnectorHost, normalizer: Normalizer, prompts: Prompts,
+        expect: Callable[[dict[str, str]], None],
+    ) -> None:  # fmt: skip
+        """`expect` is told the callback query of each press, by event, before that is submitted."""
+        self._host, self._normalizer, self._prompts = host, normalizer, prompts
+        self._expect = expect
+        self.since_ms = 0
+        self._albums: dict[str, int] = {}
+
+    async def take(self, updates: Sequence[object], offset: int | None = None) -> Taken:
+        """Submit the events of some updates, with the `offset` that confirms them to a poll.
+
+        The cursor is `OFFSET TIME`. Without an offset it is only `TIME` after a blank: updates come
+        side by side then, and a later one confirms no earlier one. Raises StoreError.
+        """
+        albums = dict(self._albums)
+        events: list[Event] = []
+        since_ms = self.since_ms
+        for update in updates:
+            if _is_more_of(update, albums):
+                continue
+            for event in self._normalizer.events(update, since_ms):
+                since_ms = max(since_ms, event.order.time_ms)
+                events.append(self._prompts.read(event, self._normalizer.quoted(update)))
+        queries = query_ids(updates)
+        known = {event.event_id for event in events}
+        self._expect({name: query for name, query in queries.items() if name in known})
+        if events:
+            cursor = f"{'' if offset is None else offset} {since_ms}"
+            await self._host.submit(events, cursor=cursor)
+            self.since_ms = max(self.since_ms, since_ms)
+        self._albums = dict(list({**self._albums, **albums}.items())[-_ALBUMS:])
+        return Taken(
+            events=tuple(events),
+            spare=tuple(query for name, query in queries.items() if name not in known),
+            prompts=tuple(filter(None, map(self._normalizer.prompt, updates))),
+            moves=tuple(filter(None, map(migration, updates))),
+        )
+
+
+def next_offset(updates: Iterable[object]) -> int | None:
+    """The offset that confirms these updates; None when there is none."""
+    ids = (integer(as_json(update), "update_id") for update in updates)
+    return max((id_ + 1 for id_ in ids if id_ is not None), default=None)
+
+
+def query_ids(updates: Iterable[object]) -> dict[str, str]:
+    """The callback query of each press, by the id that an event made of it has."""
+    return {
+        f"{integer(update, 'update_id')}:0": query
+        for update in map(as_json, updates)
+        if (query := string(sub(update, "callback_query"), "id"))
+    }
+
+
+def migration(update: object) -> tuple[int, int] | None:
+    """The old and the new id of a group that has become a supergroup; both chats are told so."""
+    message = sub(as_json(update), "message")
+    here = integer(sub(message, "chat"), "id")
+    old, new = integer(message, "migrate_from_chat_id"), integer(message, "migrate_to_chat_id")
+    if here is None or (old is None) == (new is None):
+        return None
+    return (here, new) if new is not None else (old or 0, here)
+
+
+def _is_more_of(update: object, albums: dict[str, int]) -> bool:
+    """Whether this is another picture of an album, without words: one answer is enough.
+
+    `albums` has the update with which each began, which is no other one when it comes again.
+    """
+    json = as_json(update)
+    message, update_id = sub(json, "message"), integer(json, "update_id") or 0
+    album = string(message, "media_group_id")
+    if not album:
+        return False
+    first = albums.setdefault(album, update_id)
+    return first != update_id and not string(message, "caption")

@@ -1,0 +1,74 @@
+"""Long polling: nothing to open to the internet.
+
+The loop is our own. python-telegram-bot's `Updater` asks for the next updates, and thereby
+confirms the last ones to Telegram, as soon as they are in its memory; here the offset moves only
+after `host.submit` has committed, so that a crash in between gets the same updates again.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+
+from goodbot.connector import ConnectorHost
+from goodbot.errors import RetriableError, StoreError
+
+from goodbot_connectors.telegram.api import Api
+from goodbot_connectors.telegram.intake import Intake, Taken, next_offset
+from goodbot_connectors.telegram.pace import jittered
+
+logger = logging.getLogger(__name__)
+
+_BACKOFF_MOST = 60.0
+_QUIET = 5 * 86400.0
+"""After a week without updates Telegram may choose the next update id anew, below our offset
+(core.telegram.org/bots/api#update). It keeps updates for a day, so that asking without an offset
+after some quiet days repeats nothing."""
+
+
+class Polling:
+    """Asks for updates, one request at a time."""
+
+    def __init__(
+        self, host: ConnectorHost, api: Api, intake: Intake, follow_up: Callable[[Taken], None],
+        timeout: int, offset: int | None,
+    ) -> None:  # fmt: skip
+        self._host, self._api, self._intake, self._follow_up = host, api, intake, follow_up
+        self._timeout, self._offset = timeout, offset
+        self._last_update = intake.since_ms / 1000
+
+    async def first(self) -> None:
+        """Say which updates we want before anybody can react to what we send.
+
+        They stay unconfirmed; the loop gets them again.
+        """
+        await self._api.updates(self._offset, 0)
+
+    async def run(self) -> None:
+        """Until the host stops."""
+        failures = 0
+        while not self._host.stopping.is_set():
+            try:
+                await self._poll()
+                failures = 0
+            except (RetriableError, StoreError) as error:
+                # Nothing was confirmed: the next poll gets the same updates again.
+                pause = min(_BACKOFF_MOST, 2.0**failures) * random.uniform(0.5, 1)  # noqa: S311
+                if isinstance(error, RetriableError):
+                    pause = max(pause, jittered(error.retry_after))
+                failures += 1
+                logger.warning("telegram: %s; trying again in %.1f s", error, pause)
+                await self._host.clock.sleep(pause)
+
+    async def _poll(self) -> None:
+        """One poll. The offset, whose use confirms the last one, moves after the commit."""
+        quiet = self._host.clock.now() - self._last_update > _QUIET
+        updates = await self._api.updates(None if quiet else self._offset, self._timeout)
+        offset = next_offset(updates)
+        if offset is None:
+            return
+        taken = await self._intake.take(updates, offset)
+        self._offset = offset
+        self._last_update = self._host.clock.now()
+        self._follow_up(taken)

@@ -1,0 +1,65 @@
+"""Reasons and better answers: a question that a person answers by typing, in the private chat.
+
+Telegram has no dialogue windows for bots. A message that forces a reply is the next best: clients
+open the keyboard at once, and what is typed then names the message that it answers.
+"""
+
+from __future__ import annotations
+
+from goodbot.connector import ConnectorHost
+from goodbot.events import ChannelKind, Event, MessageEvent, RatingEvent, RatingKind
+
+from goodbot_connectors.telegram import callback, render
+from goodbot_connectors.telegram.api import Api
+from goodbot_connectors.telegram.kept import Kept
+from goodbot_connectors.telegram.normalize import Prompt
+
+_QUESTIONS = {
+    RatingKind.COMMENT: ("What was wrong with that answer?", "What was wrong"),
+    RatingKind.BETTER: ("How should the answer have been?", "A better answer"),
+}
+"""What we ask, and what stands in the empty input field."""
+_KINDS = {question: kind.value for kind, (question, _) in _QUESTIONS.items()}
+
+
+class Prompts:
+    """The questions that are open, by chat and message: they outlive a restart.
+
+    A person may be faster than Telegram's answer to our sendMessage, and that may be lost. So what
+    is asked is noted before, by chat and kind, and found by the words of the question.
+    """
+
+    def __init__(self, host: ConnectorHost) -> None:
+        self._open = Kept(host, "prompts")
+
+    async def load(self) -> None:
+        """Read what an earlier process has kept."""
+        await self._open.load()
+
+    async def ask(self, api: Api, prompt: Prompt) -> None:
+        """Ask for the words that a pressed button promised."""
+        kind = callback.TYPED[prompt.action]
+        text, placeholder = _QUESTIONS[kind]
+        message = render.prompt(prompt.channel, text, placeholder, prompt.message_id)
+        asked = f"{kind.value} {prompt.turn}"
+        await self._open.put(f"{prompt.channel.id}:{kind.value}", asked)
+        sent = await api.send(message)
+        await self._open.put(f"{sent.chat_id}:{sent.message_id}", asked)
+
+    def read(self, event: Event, quoted: str = "") -> Event:
+        """The event, or the rating that it is when it answers one of our questions.
+
+        `quoted` is the text of our message that it answers. A question stays open: whoever answers
+        it twice has changed their mind.
+        """
+        if not isinstance(event, MessageEvent) or event.channel.kind is not ChannelKind.PRIVATE:
+            return event
+        known = self._open.get(f"{event.channel.id}:{event.reply_to}", "")
+        known = known or self._open.get(f"{event.channel.id}:{_KINDS.get(quoted, '?')}", "")
+        kind, _, turn = known.partition(" ")
+        if not turn or not event.text.strip():
+            return event
+        return RatingEvent(
+            event_id=event.event_id, order=event.order, user=event.user, channel=event.channel,
+            kind=RatingKind(kind), turn=turn, source="reply", text=event.text,
+        )  # fmt: skip
