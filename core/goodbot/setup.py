@@ -1,7 +1,8 @@
 """What setting up, checking and leaving a platform needs, without the connector running.
 
-`goodbot init` asks for the secrets and shows who they belong to, `goodbot doctor` examines what
-they may do, `goodbot uninstall` takes away what the connector has left on the platform. A
+`goodbot connect` (and `init`) shows the guide and the manifest, asks for the secrets and shows who
+they belong to, `goodbot doctor` examines what they may do, `goodbot disconnect` and `uninstall` take
+away what the connector has left on the platform. A
 `ConnectorSpec` names its `ConnectorSetup` the way it names its connector, so that no SDK is
 imported before it is needed.
 """
@@ -79,6 +80,29 @@ class Identity:
     """Where a person writes to it."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Permission:
+    """One thing that the bot asks the platform for."""
+
+    name: str
+    """As the platform calls it: `reactions:read`."""
+    why: str
+    """What goodbot does with it, in one line."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """What a platform makes the bot's account of, where it takes such a file."""
+
+    text: str
+    """The file, made of what the connector's code needs."""
+    file: str
+    """What the file is called: `slack-manifest.yaml`."""
+    permissions: tuple[Permission, ...] = ()
+    link: str = ""
+    """Where the text is pasted, or a page that has it filled in."""
+
+
 class ConnectorSetup(ABC):
     """Setting up one platform. Methods raise `RetriableError` or `FatalConnectorError`."""
 
@@ -86,6 +110,9 @@ class ConnectorSetup(ABC):
     """The platform's name as people write it."""
     guide: ClassVar[str]
     """Where the secrets come from, in a few lines for somebody who has never done it."""
+
+    channels: Sequence[str] = ()
+    """Ids of the shared channels in which the bot is on, as far as the doctor knows them."""
 
     def __init__(self, secrets: Secrets, settings: Any) -> None:
         self.secrets = secrets
@@ -95,6 +122,18 @@ class ConnectorSetup(ABC):
     def malformed(cls, name: str, value: str) -> str:
         """Why `value` cannot be the secret `name`, as a sentence; empty if it may be."""
         return "" if value.strip() else f"{name} is empty"
+
+    @classmethod
+    def called(cls, name: str) -> str:
+        """What the platform calls the secret `name`, for the question: `Bot token (xoxb-…)`."""
+        return name
+
+    def manifest(self) -> Manifest | None:
+        """What the account is made of, by the settings; None where there is no such file.
+
+        Works without any secret and asks nobody.
+        """
+        return None
 
     @abstractmethod
     async def identify(self) -> Identity:

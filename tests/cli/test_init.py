@@ -144,8 +144,8 @@ def test_wrong_answers_are_asked_again(home: Path, telegram: int) -> None:
     on_telegram(home, telegram)
     with Screen("init", home=home) as ada:
         ada.answer("Step 1 of 8", "7")
-        ada.answer("Type a number from 1 to 2, b to go back, q to leave", "morse code")
-        ada.answer("Type a number from 1 to 2")
+        ada.answer("Type a number from 1 to 3, b to go back, q to leave", "morse code")
+        ada.answer("Type a number from 1 to 3")
         for wrong, sentence in (
             ("", "The token is empty"),
             ("good morning", "spaces in it"),
@@ -370,12 +370,12 @@ def test_flags_and_questions_mix(home: Path, telegram: int) -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ((), "give --yes, and the answers as flags (--platform, --token-stdin"),
+        ((), "give --yes, and the answers as flags (--token-stdin, --keep-token"),
         (("--yes", "--model", "demo"), "--token-stdin, or set GOODBOT_TELEGRAM_TOKEN"),
         (("--yes", "--token", "hello"), "that is no token"),
         (("--yes", "--token", SECRET[:-4] + "9999"), "does not know the token"),
         (("--yes", "--token-stdin"), "no token came on standard input"),
-        (("--yes", "--platform", "pigeon"), "--platform pigeon: it can be telegram, terminal"),
+        (("--yes", "--platform", "pigeon"), "--platform pigeon: it can be telegram, slack, terminal"),
         (("--yes", "--token", SECRET, "--preset", "bold"), "it can be careful, balanced, aggr"),
         (("--yes", "--token", SECRET, "--schedule", "25:00"), 'auto, manual or a time such as "03'),
         (("--yes", "--token", SECRET, "--backend", "tpu"), "it can be auto, mlx, torch"),

@@ -23,10 +23,10 @@ class Terminal(io.StringIO):
         raise OSError("its size is not known")
 
 
-def test_the_bar_says_step_loss_time_left_and_what_is_accepted() -> None:
+def test_the_bar_says_step_loss_time_left_and_what_has_moved() -> None:
     assert output.bar(STEP, 120) == (
         "learning             █████████··············· "
-        "12/32 loss 0.312 61 s left accepts 94% of tokens, 88% of answers"
+        "12/32 loss 0.312 61 s left 94% of tokens about as likely as before"
     )
 
 
@@ -36,7 +36,7 @@ def test_where_there_is_little_room_the_rest_goes_first(columns: int) -> None:
     assert len(line) <= columns
     assert line.startswith("learning")
     assert ("61 s left" in line) == (columns >= 60)
-    assert not line.endswith(("of", "accepts", "loss"))
+    assert not line.endswith(("of", "about", "loss"))
 
 
 def test_before_anything_is_known_the_phase_is_told() -> None:
@@ -76,7 +76,7 @@ def test_in_a_log_it_is_a_line_for_each_tenth(monkeypatch: pytest.MonkeyPatch) -
     lines = shown(monkeypatch, io.StringIO()).splitlines()
     assert lines[0] == "loading, 0/1"
     assert lines[-1] == (
-        "learning, 32/32, loss 0.312, 61 s left, accepts 94% of tokens, 88% of answers"
+        "learning, 32/32, loss 0.312, 61 s left, 94% of tokens about as likely as before"
     )
     assert len(lines) == 1 + 11
     assert not any("\x1b" in line or "█" in line for line in lines)

@@ -361,16 +361,19 @@ def test_a_running_goodbot_is_stopped_first(machine: FakeManager) -> None:
 async def test_what_a_connector_has_set_up_on_its_platform_goes_too(
     machine: FakeManager, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Against a local Telegram that has the bot's command list."""
+    """Against a local Telegram that has the bot's command menus."""
     require("telegram")
-    from goodbot_connectors.telegram.setup import COMMANDS
+    from goodbot_connectors.telegram.menus import menus
 
     from tests.connectors.telegram.peer import people, serve
 
     with serve() as server:
         async with people(*server) as peer:
-            listed = [{"command": name, "description": text} for name, text in COMMANDS]
-            await peer.control("set", commands=listed)
+            for scope, language, commands in menus():
+                listed = [{"command": name, "description": text} for name, text in commands]
+                where = {"scope": {"type": scope}, "language_code": language}
+                where = {name: value for name, value in where.items() if value}
+                await peer.control("menu", commands=listed, **where)
             for name, value in peer.environ.items():
                 monkeypatch.setenv(name, value)
             home = machine.person / ".goodbot"
@@ -379,8 +382,8 @@ async def test_what_a_connector_has_set_up_on_its_platform_goes_too(
                 f'[connectors.telegram]\nowners = [1]\napi_base = "{peer.settings.api_base}"\n'
             )
             assert await asyncio.to_thread(main, ["uninstall", "--dry-run"]) == 0
-            assert "telegram: the command /rl of @the_good_bot" in capsys.readouterr().out
+            assert "telegram: the command menus of @the_good_bot" in capsys.readouterr().out
             assert await peer.calls("deleteMyCommands") == []
             assert await asyncio.to_thread(main, ["uninstall", "--yes"]) == 0
-            assert len(await peer.calls("deleteMyCommands")) == 1
+            assert len(await peer.calls("deleteMyCommands")) == len(list(menus()))
             assert not home.exists()

@@ -15,8 +15,9 @@ from goodbot.lock import HomeLock, prepare_home
 from tests.cli.program import need_backend
 
 COMMANDS = (
-    "run", "chat", "demo", "status", "good", "bad", "stars", "undo", "history", "why", "train",
-    "pause", "resume", "cancel", "release", "off", "rollback", "adapters", "plugins", "doctor",
+    "run", "chat", "demo", "status", "good", "bad", "stars", "undo", "reason", "better", "reset", "export",
+    "history", "why", "train", "pause", "resume", "cancel", "release", "off", "rollback", "adapters",
+    "plugins", "doctor", "connect", "manifest", "disconnect",
 )  # fmt: skip
 REPORTS = ("status", "history", "adapters", "plugins")
 
@@ -48,6 +49,15 @@ def test_every_command_is_there_and_has_a_help(
         main([command, "--help"])
     assert ended.value.code == 0
     assert f"goodbot {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["help"], ["--home", "/x", "help"], ["help", "train"]])
+def test_help_is_a_word_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"usage: goodbot {'train' if words[-1] == 'train' else '['}")
 
 
 def test_no_words_are_answered_with_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,9 +36,9 @@ def main(arguments: argparse.Namespace) -> int:
     args = [arguments.word] if arguments.word else list(arguments.words)
     if arguments.since:
         args += ["since", arguments.since]
-    if command == "forget":
+    if command in ("forget", "reset"):
         if not _agrees(arguments):
-            print("Nothing was deleted.")
+            print("Nothing was changed." if command == "reset" else "Nothing was deleted.")
             return 1
         args.append("yes")
     dry = command == "train" and arguments.dry_run
@@ -69,7 +69,9 @@ def _agrees(arguments: argparse.Namespace) -> bool:
     from goodbot.cli.asking import agrees
 
     question = (
-        f"Delete all words and ratings of {arguments.words[0]}, and what was learnt from them? "
+        "Let the base model answer, and leave out all ratings so far?"
+        if arguments.command == "reset"
+        else f"Delete all words and ratings of {arguments.words[0]}, and what was learnt from them? "
         "It cannot be undone."
     )
     return agrees(question, yes=arguments.yes)

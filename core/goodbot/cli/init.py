@@ -19,8 +19,10 @@ from goodbot.errors import UsageError
 from goodbot.plugins import PluginHost
 from goodbot.secrets import SecretStore
 from goodbot.wizard.dialogue import Dialogue, Left
-from goodbot.wizard.draft import Place
+from goodbot.wizard.draft import OWN, Draft, Place
 from goodbot.wizard.flow import walk
+from goodbot.wizard.manifest import discard_manifest
+from goodbot.wizard.presets import preset_of
 from goodbot.wizard.save import save
 from goodbot.wizard.template import NEW
 
@@ -34,24 +36,35 @@ b goes back, q leaves. Nothing is written before the last question."""
 
 def main(arguments: argparse.Namespace) -> int:
     """Set goodbot up, or change how it is set up."""
+    return ask(arguments, Draft())
+
+
+def ask(arguments: argparse.Namespace, draft: Draft) -> int:
+    """Ask what `draft` leaves open, write it, start; the exit code."""
     out = sys.stderr if arguments.json else sys.stdout
     asks = not arguments.yes
+    word = "connect" if draft.platform else "init"
     if asks and not (sys.stdin.isatty() and out.isatty()):
         raise UsageError(
-            "init asks questions and this is no terminal: give --yes, and the answers as flags "
-            "(--platform, --token-stdin, --keep-token, --backend, --model, --preset, --schedule, "
-            "--owner, --start; `goodbot init --help` says what they take)"
+            f"{word} asks questions and this is no terminal: give --yes, and the answers as flags "
+            "(--token-stdin, --keep-token, --owner, --start and others; "
+            f"`goodbot {word} --help` says what they take)"
         )
     os.umask(0o077)
     colour = asks and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     dialogue = Dialogue(_given(arguments), asks=asks, out=out, colour=colour)
     try:
         place = look(arguments)
+        _begin(draft, place)
         if asks:
-            dialogue.say(_AGAIN if place.file.exists else _FIRST)
+            dialogue.say(_about(draft, place))
             dialogue.say(_KEYS)
-        draft = walk(dialogue, place)
-        save(place, draft)
+        try:
+            walk(dialogue, place, draft)
+            save(place, draft)
+        except BaseException:
+            discard_manifest(draft)
+            raise
     except (Left, KeyboardInterrupt):
         dialogue.say("\nLeft. Nothing was written.")
         return 130
@@ -61,6 +74,28 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result, indent=1))
     return ending.start(dialogue, place, draft, result)
+
+
+def _begin(draft: Draft, place: Place) -> None:
+    """What the config answers where only a platform is to be set up. Raises UsageError."""
+    if not draft.platform:
+        return
+    can = [name for name, spec in sorted(place.plugins.connectors().items()) if spec.setup]
+    if draft.platform not in can:
+        raise UsageError(
+            f"no platform {draft.platform[:40]!r} can be set up; there are: {', '.join(can)}"
+        )
+    now = place.config
+    if now.model.path:
+        draft.alone, draft.model = True, now.model.path
+        draft.backend, draft.schedule = now.training.backend, now.training.schedule
+        draft.preset = preset_of(now.training.settings) or OWN
+
+
+def _about(draft: Draft, place: Place) -> str:
+    if draft.alone:
+        return f"This connects the bot that is set up here to {draft.platform.capitalize()}."
+    return _AGAIN if place.file.exists else _FIRST
 
 
 def look(arguments: argparse.Namespace) -> Place:

@@ -32,6 +32,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """
     parser, commands = _parser()
     word = _command(argv)
+    if word == "help":
+        argv = [*argv, "--help"]
+        argv.remove("help")
+        word = _command(argv)
     if (word is None and "--version" not in argv) or (word and word not in commands.choices):
         _add_plugin_commands(commands, argv)
     if word is None and not {"-h", "--help", "--version"} & set(argv):

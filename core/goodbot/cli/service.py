@@ -82,7 +82,8 @@ def _unseen_tokens(settings: config.Config) -> list[str]:
         plugins.load_entry_points(settings.plugins.enable)
         specs = plugins.connectors()
         for name in sorted(set(settings.connectors) & set(specs)):
-            for secret in specs[name].secrets:
+            _, own = settings.connector(name, specs[name].settings)
+            for secret in specs[name].needs(own):
                 if stored.where(secret) == "environment" and not stored.stored(secret):
                     lines.append(
                         f"{secret} is set in this shell only, which the service does not see: "

@@ -27,26 +27,19 @@ def add(commands: Commands[Any]) -> None:
 
 def _setting_up(commands: Commands[Any]) -> None:
     init = _own(commands, "init", "set goodbot up, or change how it is set up")
-    for flag, value, text in (
-        ("--platform", "NAME", "where people talk to it: telegram, … or terminal"),
-        (
-            "--token",
-            "TOKEN",
-            "the platform's token, `-`: from standard input; others can see a flag",
-        ),
-        ("--keep-token", "WHERE", "keyring, file (readable by you alone) or environment (nowhere)"),
-        ("--backend", "NAME", "what computes: auto, mlx or torch"),
-        ("--model", "MODEL", "what answers: auto, a name in the hub, a directory, a server, demo"),
-        ("--preset", "NAME", "how boldly it learns: careful, balanced or aggressive"),
-        ("--schedule", "WHEN", "when it learns: auto, a time such as 03:30, or manual"),
-        ("--owner", "ID", "the owner's user id on the platform, instead of pairing with a code"),
-        ("--start", "HOW", "now (here), service (in the background) or no"),
-    ):
-        init.add_argument(flag, metavar=value, help=text)
     init.add_argument(
-        "--token-stdin", action="store_true", help="the token comes on standard input, a line each"
+        "--platform", metavar="NAME", help="where people talk to it: slack, telegram, … or terminal"
     )
-    init.add_argument("--yes", action="store_true", help="ask nothing; take the flags and defaults")
+    connect = _own(commands, "connect", "set up one platform: slack, telegram, …")
+    connect.add_argument("name", metavar="NAME", help="which; `goodbot init` lists them")
+    connect.set_defaults(platform=None)
+    for parser in (init, connect):
+        _answers(parser)
+    manifest = _own(commands, "manifest", "the file from which a platform makes the bot's account")
+    manifest.add_argument("name", metavar="NAME", help="which platform, for example slack")
+    disconnect = _own(commands, "disconnect", "leave a platform; what was learnt there stays")
+    disconnect.add_argument("name", metavar="NAME", help="which")
+    disconnect.add_argument("--yes", action="store_true", help="do not ask")
 
     model = _own(commands, "model", "what answers: list what is here, choose, or switch")
     model.add_argument("action", nargs="?", choices=("list", "use", "switch"), default="list")
@@ -69,6 +62,31 @@ def _setting_up(commands: Commands[Any]) -> None:
     _call(commands, "status", "what answers, and how far the next training is")
 
 
+def _answers(parser: Parser) -> None:
+    """Each question of the set-up as a flag."""
+    for flag, value, text in (
+        (
+            "--token",
+            "TOKEN",
+            "the platform's token, `-`: from standard input; others can see a flag",
+        ),
+        ("--keep-token", "WHERE", "keyring, file (readable by you alone) or environment (nowhere)"),
+        ("--backend", "NAME", "what computes: auto, mlx or torch"),
+        ("--model", "MODEL", "what answers: auto, a name in the hub, a directory, a server, demo"),
+        ("--preset", "NAME", "how boldly it learns: careful, balanced or aggressive"),
+        ("--schedule", "WHEN", "when it learns: auto, a time such as 03:30, or manual"),
+        ("--owner", "ID", "the owner's user id on the platform, instead of pairing with a code"),
+        ("--start", "HOW", "now (here), service (in the background) or no"),
+    ):
+        parser.add_argument(flag, metavar=value, help=text)
+    parser.add_argument(
+        "--token-stdin", action="store_true", help="the token comes on standard input, a line each"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="ask nothing; take the flags and defaults"
+    )
+
+
 def _rating(commands: Commands[Any]) -> None:
     for name, text in (
         ("good", "the last answer in the terminal's chat, or ANSWER, was good"),
@@ -79,6 +97,11 @@ def _rating(commands: Commands[Any]) -> None:
     stars = _call(commands, "stars", "how good it was, 1 to 5, beside good or bad")
     stars.add_argument("words", nargs="+", metavar="COUNT [ANSWER]", help="0 takes the stars back")
     stars.usage = "%(prog)s [-h] [--json] COUNT [ANSWER]"
+    for name, text in (
+        ("reason", "what was wrong with the last answer in the terminal's chat"),
+        ("better", "what it should have been"),
+    ):
+        _call(commands, name, text).add_argument("words", nargs="+", metavar="TEXT")
     _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
     _call(commands, "why", "what the version that answers was trained on, and what it changed")
 
@@ -104,6 +127,8 @@ def _learning(commands: Commands[Any]) -> None:
     rollback.add_argument(
         "--since", metavar="DATE", help="also leave out all ratings since then (2026-11-21)"
     )
+    reset = _call(commands, "reset", "begin anew: the base model, and none of the ratings so far")
+    reset.add_argument("--yes", action="store_true", help="do not ask")
     _call(commands, "adapters", "all versions and where they come from")
 
 
@@ -143,6 +168,7 @@ def _keeping(commands: Commands[Any]) -> None:
     uninstall.add_argument("--keep-data", action="store_true", help="leave the state directory")
     uninstall.add_argument("--dry-run", action="store_true", help="only list it")
     uninstall.add_argument("--yes", action="store_true", help="do not ask")
+    _call(commands, "export", "the rated answers, reasons and better answers as a file")
     _call(commands, "plugins", "what is plugged in")
 
 

@@ -13,7 +13,7 @@ from goodbot.errors import ConfigError, GoodbotError, RetriableError
 from goodbot.plugins import missing_modules
 from goodbot.secrets import FILE, Secrets, SecretStore
 from goodbot.setup import Check, ConnectorSetup, Examined, Probe
-from goodbot.store import inspection, people
+from goodbot.store import channels, inspection, people
 
 _PLATFORM_SECONDS = 15.0
 TERMINAL = "terminal"
@@ -58,15 +58,28 @@ async def _account(spec: ConnectorSpec, examined: Examined) -> list[Check]:
         text = f"packages that it needs are not installed: {', '.join(missing)}"
         return [fail(spec.name, text, install(spec.extra) if spec.extra else "")]
     try:
-        _, settings = examined.config.connector(spec.name, spec.settings)
+        grants, settings = examined.config.connector(spec.name, spec.settings)
     except ConfigError:
         return []  # the config's line says it
     setup = setup_class(spec)
-    if wrong := [check for name in spec.secrets if (check := _token(name, setup, spec, examined))]:
+    names = spec.needs(settings)
+    if wrong := [check for name in names if (check := _token(name, setup, spec, examined))]:
         return wrong
     if setup is None:
         return [ok(spec.name, "its packages and tokens are there; it offers no closer look")]
-    return await _asked(spec, setup(Secrets(spec.secrets, examined.environ), settings), examined)
+    asking = setup(Secrets(spec.secrets, examined.environ), settings)
+    asking.channels = sorted({*grants.channels, *await _channels(spec.name, examined)})
+    return await _asked(spec, asking, names, examined)
+
+
+async def _channels(name: str, examined: Examined) -> list[str]:
+    """The shared channels in which an owner has switched the bot on."""
+    try:
+        async with inspection.look(path(examined.config)) as db:
+            found = await channels.everywhere(db) if await inspection.current(db) else []
+    except GoodbotError:
+        return []
+    return [row.channel for row in found if row.connector == name]
 
 
 def setup_class(spec: ConnectorSpec) -> type[ConnectorSetup] | None:
@@ -84,9 +97,9 @@ def _token(
     part, value = f"{spec.name} token", examined.environ.get(name, "")
     if not value:
         text = f"{name} is not set, in the environment, the keyring or secrets.env"
-        return fail(part, text, "goodbot init", exit_code=ConfigError.exit_code)
+        return fail(part, text, f"goodbot connect {spec.name}", exit_code=ConfigError.exit_code)
     if setup is not None and (why := setup.malformed(name, value)):
-        return fail(part, f"{_place(name, examined)}: {why}", "goodbot init")
+        return fail(part, f"{_place(name, examined)}: {why}", f"goodbot connect {spec.name}")
     return None
 
 
@@ -99,9 +112,11 @@ def _place(name: str, examined: Examined) -> str:
     return f"{name} from {place}"
 
 
-async def _asked(spec: ConnectorSpec, setup: ConnectorSetup, examined: Examined) -> list[Check]:
+async def _asked(
+    spec: ConnectorSpec, setup: ConnectorSetup, names: Sequence[str], examined: Examined
+) -> list[Check]:
     part = f"{spec.name} token"
-    place = ", ".join([await asyncio.to_thread(_place, name, examined) for name in spec.secrets])
+    place = ", ".join([await asyncio.to_thread(_place, name, examined) for name in names])
     try:
         async with asyncio.timeout(_PLATFORM_SECONDS):
             who = await setup.identify()
@@ -114,7 +129,7 @@ async def _asked(spec: ConnectorSpec, setup: ConnectorSetup, examined: Examined)
         text = f"{setup.title} did not answer within {_PLATFORM_SECONDS:g} s; {place}"
         return [warn(part, text, "look again when the network is back")]
     except GoodbotError as error:
-        return [failed(part, error, "goodbot init")]
+        return [failed(part, error, f"goodbot connect {spec.name}")]
     return checks
 
 

@@ -61,7 +61,7 @@ def _setup(leaving: Leaving, spec: ConnectorSpec) -> ConnectorSetup:
     assert leaving.config is not None  # noqa: S101  asked before
     _, settings = leaving.config.connector(spec.name, spec.settings)
     secrets = Secrets(spec.secrets, SecretStore(leaving.home).environment(spec.secrets))
-    if missing := secrets.missing():
+    if missing := [one for one in spec.needs(settings) if not secrets.get(one)]:
         raise GoodbotError(f"there is no token ({missing[0]}) to reach it with")
     module, _, name = spec.setup.partition(":")
     made: Any = getattr(import_module(module), name)

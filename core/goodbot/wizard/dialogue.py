@@ -12,6 +12,7 @@ import getpass
 import shutil
 import sys
 import textwrap
+import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,9 +68,10 @@ class Dialogue:
         width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH) - 1
         for line in text.split("\n"):
             own = len(line) - len(line.lstrip()) + indent
+            wide = sum(unicodedata.east_asian_width(character) in "FW" for character in line)
             print(
                 textwrap.fill(
-                    line.strip(), width, initial_indent=" " * own, subsequent_indent=" " * own,
+                    line.strip(), width - wide, initial_indent=" " * own, subsequent_indent=" " * own,
                     break_long_words=False, break_on_hyphens=False,
                 ),
                 file=self.out,

@@ -49,6 +49,10 @@ class Draft:
     """The answers; empty before their step. One that is walked through again offers what it got."""
 
     platform: str = ""
+    alone: bool = False
+    """Only the platform is set up; the bot's own answers are those of the config."""
+    made: list[Path] = field(default_factory=list[Path])
+    """What was written before the end: the platform's manifest, and the directories that it needed."""
     tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """New values by the name of their environment variable; empty: what is kept stays."""
     keep: str = ""

@@ -111,7 +111,7 @@ def _install(dialogue: Dialogue, place: Place, draft: Draft, result: dict[str, A
 def _next(place: Place, draft: Draft) -> str:
     """The command that goes on."""
     command = shlex.join(["goodbot", *_globals(place)])
-    if set(draft.missing) - {"token", "service"}:
+    if set(draft.missing) - {"token", "account", "service"}:
         return f"{command} init"
     if draft.missing:
         return f"{command} doctor"

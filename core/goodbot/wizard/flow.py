@@ -11,40 +11,52 @@ from goodbot.wizard.draft import TERMINAL, Draft, Place
 from goodbot.wizard.learning import ask_preset, ask_schedule
 from goodbot.wizard.model import ask_model
 from goodbot.wizard.owner import ask_owner
-from goodbot.wizard.platform import ask_platform
+from goodbot.wizard.platform import ask_platform, take_platform
 from goodbot.wizard.start import ask_start
 from goodbot.wizard.token import ask_token
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One heading. `on_terminal`: whether it matters without a platform."""
+    """One heading."""
 
     title: str
     ask: Callable[[Dialogue, Place, Draft], None]
     on_terminal: bool = True
+    """Whether it matters without a platform."""
+    of_bot: bool = False
+    """Whether it is no matter of the platform's."""
 
 
 STEPS = (
     Step(title="Where do people talk to it?", ask=ask_platform),
     Step(title="The bot's token", ask=ask_token, on_terminal=False),
-    Step(title="What does the computing?", ask=ask_backend),
-    Step(title="Which model answers?", ask=ask_model),
-    Step(title="How boldly does it learn?", ask=ask_preset),
-    Step(title="When does it learn?", ask=ask_schedule),
+    Step(title="What does the computing?", ask=ask_backend, of_bot=True),
+    Step(title="Which model answers?", ask=ask_model, of_bot=True),
+    Step(title="How boldly does it learn?", ask=ask_preset, of_bot=True),
+    Step(title="When does it learn?", ask=ask_schedule, of_bot=True),
     Step(title="Who is its owner?", ask=ask_owner, on_terminal=False),
     Step(title="Ready", ask=ask_start),
 )
 
 
-def walk(dialogue: Dialogue, place: Place) -> Draft:
-    """Ask everything. Raises Left when the person leaves; nothing is written before the end."""
-    draft = Draft()
+def walk(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+    """Ask what `draft` leaves open. Raises Left when the person leaves.
+
+    Where it names a platform already, that is not asked for.
+    """
+    given = bool(draft.platform)
+    if given:
+        take_platform(dialogue, place, draft)
     visited: list[int] = []
     at = 0
     while at < len(STEPS):
         steps = [
-            i for i, step in enumerate(STEPS) if draft.platform != TERMINAL or step.on_terminal
+            i
+            for i, step in enumerate(STEPS)
+            if (draft.platform != TERMINAL or step.on_terminal)
+            and not (draft.alone and step.of_bot)
+            and not (given and step.ask is ask_platform)
         ]
         if at not in steps:
             at += 1
@@ -65,4 +77,3 @@ def walk(dialogue: Dialogue, place: Place) -> Draft:
         if dialogue.asked > before:
             visited.append(at)
         at += 1
-    return draft

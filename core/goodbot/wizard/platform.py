@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from goodbot.connector import ConnectorSpec
 from goodbot.errors import install_line
 from goodbot.wizard import extras
 from goodbot.wizard.dialogue import Choice, Dialogue
@@ -16,7 +17,7 @@ def ask_platform(dialogue: Dialogue, place: Place, draft: Draft) -> None:
             label=name.capitalize(),
             note="set up already" if name in place.config.connectors else "",
         )
-        for name, spec in sorted(place.plugins.connectors().items())
+        for name, spec in sorted(place.plugins.connectors().items(), key=_effort)
         if name != TERMINAL and spec.setup
     ]
     configured = [choice.value for choice in choices if choice.note]
@@ -26,12 +27,23 @@ def ask_platform(dialogue: Dialogue, place: Place, draft: Draft) -> None:
         configured[0] if configured else TERMINAL if place.file.exists else choices[0].value
     )
     draft.platform = dialogue.choose("--platform", choices, default)
-    draft.tokens, draft.identity, draft.pair, draft.owners = {}, None, False, ()
-    for topic in ("platform", "token", "owner"):
-        draft.missing.pop(topic, None)
+    take_platform(dialogue, place, draft)
     if draft.platform == TERMINAL:
         for name in configured:
-            dialogue.say(f"{name.capitalize()} stays; take [connectors.{name}] out to end that.")
+            dialogue.say(f"{name.capitalize()} stays; `goodbot disconnect {name}` ends that.")
+
+
+def _effort(named: tuple[str, ConnectorSpec]) -> tuple[int, str]:
+    """What takes the fewest tokens is proposed first."""
+    return len(named[1].secrets), named[0]
+
+
+def take_platform(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+    """Begin with `draft.platform`: what was answered for another is gone, its packages are offered."""
+    draft.tokens, draft.identity, draft.pair, draft.owners = {}, None, False, ()
+    for topic in ("platform", "token", "account", "owner"):
+        draft.missing.pop(topic, None)
+    if draft.platform == TERMINAL:
         return
     spec = place.connector(draft.platform)
     if not extras.offer(dialogue, draft.platform.capitalize(), spec.requires, spec.extra):

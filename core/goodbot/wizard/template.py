@@ -19,6 +19,7 @@ path = ""  # what answers: a directory, a name in the hub, or "demo"
 # max_tokens = 512     # of an answer, at most
 # system_prompt = ""   # who it shall be
 # history = 8          # earlier exchanges that it remembers in a conversation
+# stars = false        # 1 to 5 stars under answers, in place of thumbs
 
 [training]
 backend = "auto"  # mlx or torch; auto takes the best that is installed
@@ -46,6 +47,13 @@ _PEOPLE = {
 
 def fill(file: ConfigFile, draft: Draft) -> None:
     """Put the answers into the file; whatever was not asked for stays as it is."""
+    if not draft.alone:
+        _fill_bot(file, draft)
+    if draft.platform != TERMINAL:
+        _fill_connector(file, draft)
+
+
+def _fill_bot(file: ConfigFile, draft: Draft) -> None:
     file.set("model.path", draft.model, comment="what answers")
     file.set("training.backend", draft.backend, comment="what trains and serves")
     file.set("training.schedule", draft.schedule, comment='"auto", "03:30" or "manual"')
@@ -57,8 +65,9 @@ def fill(file: ConfigFile, draft: Draft) -> None:
         from goodbot.models.choose import settle
 
         settle(file, *draft.chosen)
-    if draft.platform == TERMINAL:
-        return
+
+
+def _fill_connector(file: ConfigFile, draft: Draft) -> None:
     section = f"connectors.{draft.platform}"
     fresh = file.get(section) is None
     people = {"owners": draft.owners, "raters": (), "talkers": ()}

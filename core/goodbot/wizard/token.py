@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
+from goodbot.connector import ConnectorSpec
 from goodbot.errors import GoodbotError, RetriableError, UsageError, install_line
 from goodbot.secrets import Secrets, keyring_usable
-from goodbot.setup import ConnectorSetup, Identity
+from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
 from goodbot.wizard.dialogue import Choice, Dialogue, Refused
 from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.manifest import show_manifest
 
 _SECONDS = 30.0
 """Checking a token takes no longer."""
@@ -19,12 +22,15 @@ _SECONDS = 30.0
 def ask_token(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     """The platform's secrets, and where to keep new ones."""
     draft.tokens = {}
-    if draft.platform == TERMINAL or not place.connector(draft.platform).secrets:
+    if draft.platform == TERMINAL:
+        return
+    spec = place.connector(draft.platform)
+    names = spec.needs(_settings(place, spec))
+    if not names:
         return
     if "platform" in draft.missing:
         dialogue.say("The token is asked for when the packages are there.")
         return
-    names = place.connector(draft.platform).secrets
     setup = _setup(place, draft)
     stored = place.secrets.environment(names)
     if all(stored.get(name) for name in names) and not dialogue.has("--token"):
@@ -34,12 +40,17 @@ def ask_token(dialogue: Dialogue, place: Place, draft: Draft) -> None:
             draft.keep = where
             return
     elif not dialogue.has("--token"):
+        show_manifest(dialogue, place, draft, setup(Secrets((), {}), _settings(place, spec)))
         dialogue.hint(f"{setup.guide}\n")
     typed = _typed(dialogue, names, setup)
     while not _checked(dialogue, place, draft, setup, typed):
         typed = _typed(dialogue, names, setup)
     draft.tokens = typed
     draft.keep = _where_to_keep(dialogue, names, draft.keep or place.secrets.where(names[0]))
+
+
+def _settings(place: Place, spec: ConnectorSpec) -> Any:
+    return place.config.connector(spec.name, spec.settings)[1]
 
 
 def _setup(place: Place, draft: Draft) -> type[ConnectorSetup]:
@@ -67,52 +78,73 @@ def _typed(
                 raise Refused(wrong)
             return answer
 
-        if not dialogue.asks and not dialogue.has("--token"):
+        if not dialogue.asks and not dialogue.has(_flag(number)):
             raise UsageError(f"a token is needed: give --token-stdin, or set {name}")
-        question = "Token" if len(names) == 1 else name
-        values[name] = dialogue.secret(f"--token{number if number > 1 else ''}", question, check)
+        question = "Token" if len(names) == 1 else setup.called(name)
+        values[name] = dialogue.secret(_flag(number), question, check)
     return values
+
+
+def _flag(number: int) -> str:
+    return f"--token{number if number > 1 else ''}"
 
 
 def _checked(
     dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup],
     values: Mapping[str, str],
 ) -> bool:  # fmt: skip
-    """Ask the platform whose secrets these are; False: others must be typed."""
+    """Ask the platform whose secrets these are and what they may; False: others must be typed."""
     draft.identity = None
-    draft.missing.pop("token", None)
+    for topic in ("token", "account"):
+        draft.missing.pop(topic, None)
     while True:
         dialogue.hint(f"Asking {setup.title} whose token this is ...")
         try:
-            draft.identity = asyncio.run(_identify(place, draft, setup, values))
+            draft.identity, found = asyncio.run(_ask(place, draft, setup, values))
         except (RetriableError, TimeoutError) as error:
-            answer = _offline(dialogue, str(error) or f"{setup.title} does not answer")
+            dialogue.say(f"{str(error) or f'{setup.title} does not answer'}.")
+            answer = _again(dialogue)
             if answer == "again":
                 continue
             if answer == "new":
                 return False
             break
         except GoodbotError as error:
-            dialogue.forget("--token")
+            for number in range(1, len(values) + 1):
+                dialogue.forget(_flag(number))
             dialogue.trouble(str(error))
             return False
         dialogue.say(f"It belongs to {draft.identity.name}.")
-        return True
+        for check in found:
+            dialogue.say(f"{check.text[:1].upper()}{check.text[1:]}. {_fix(check)}".rstrip())
+        if all(check.state is not CheckState.FAIL for check in found):
+            return True
+        answer = _again(dialogue)
+        if answer == "again":
+            continue
+        draft.missing["account"] = "; ".join(c.text for c in found if c.state is CheckState.FAIL)
+        return answer == "unchecked"
     draft.missing["token"] = "the token was not checked; `goodbot doctor` does it later"  # noqa: S105
     return True
 
 
-async def _identify(
+async def _ask(
     place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
-) -> Identity:
+) -> tuple[Identity, list[Check]]:
+    """Whose they are, and what is not in order there."""
     spec = place.connector(draft.platform)
-    _, settings = place.config.connector(spec.name, spec.settings)
+    asked = setup(Secrets(spec.secrets, values), _settings(place, spec))
     async with asyncio.timeout(_SECONDS):
-        return await setup(Secrets(spec.secrets, values), settings).identify()
+        identity = await asked.identify()
+        checks = await asked.examine()
+    return identity, [check for check in checks if check.state is not CheckState.OK]
 
 
-def _offline(dialogue: Dialogue, sentence: str) -> str:
-    dialogue.say(f"{sentence}.")
+def _fix(check: Check) -> str:
+    return f"What helps: {check.fix}." if check.fix else ""
+
+
+def _again(dialogue: Dialogue) -> str:
     choices = [
         Choice(value="again", label="Try again"),
         Choice(value="new", label="Type another token"),

@@ -55,6 +55,8 @@ class Homeserver:
         room: ChannelKind = ChannelKind.PRIVATE,
         mention: bool = False,
         reply_to: str = "",
+        thread: str = "",
+        attachments: Sequence[str] = (),
     ) -> str:
         content: Json = {"msgtype": "m.text", "body": f"goodbot: {text}" if mention else text}
         if mention or reply_to:
@@ -83,6 +85,14 @@ class Homeserver:
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
         raise NotImplementedError("there are no buttons here")
+
+    async def offers(self, user: str = "ada") -> Sequence[str]:
+        return []
+
+    async def comment(
+        self, message: MessageRef, text: str, *, better: bool = False, user: str = "ada"
+    ) -> None:
+        raise NotImplementedError("reasons are typed as a command here")
 
     async def posts(self, room: ChannelKind = ChannelKind.PRIVATE) -> Sequence[Post]:
         return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -96,7 +97,22 @@ async def test_its_packages_are_missing(tmp_path: Path) -> None:
 async def test_its_token_is_missing(tmp_path: Path) -> None:
     checks = await look(tmp_path, environ={})
     assert (checks[0].state, checks[0].exit_code) == (CheckState.FAIL, 2)
-    assert (TOKEN in checks[0].text, checks[0].fix) == (True, "goodbot init")
+    assert (TOKEN in checks[0].text, checks[0].fix) == (True, "goodbot connect pigeon")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByLetter(TerminalSettings):
+    """With a setting that makes another secret needless."""
+
+    needed_secrets: ClassVar[tuple[str, ...]] = (TOKEN,)
+
+
+async def test_only_the_tokens_that_its_settings_call_for_are_missed(tmp_path: Path) -> None:
+    both = (TOKEN, "GOODBOT_PIGEON_SEAL")
+    every = await look(tmp_path, pigeons=Pigeons(secrets=both))
+    assert "GOODBOT_PIGEON_SEAL is not set" in every[0].text
+    checks = await look(tmp_path, pigeons=Pigeons(secrets=both, settings=ByLetter))
+    assert states(checks)["pigeon token"] is CheckState.OK
 
 
 async def test_its_token_cannot_be_one(tmp_path: Path) -> None:

@@ -1,0 +1,17 @@
+"""`goodbot connect NAME`: one platform from nothing to a bot that answers there.
+
+Exit codes as for `goodbot init`, of which this is the platform's part; where no model answers yet, it
+is all of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from goodbot.cli import init
+from goodbot.wizard.draft import Draft
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Connect the platform that the word names."""
+    return init.ask(arguments, Draft(platform=arguments.name))

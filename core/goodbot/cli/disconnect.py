@@ -1,0 +1,73 @@
+"""`goodbot disconnect NAME`: the platform's section, its tokens and what was set up there go."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from dataclasses import replace
+
+from goodbot import config
+from goodbot.app import open_plugins
+from goodbot.cli import client, output
+from goodbot.cli.asking import agrees
+from goodbot.config.file import ConfigFile
+from goodbot.errors import GoodbotError, UsageError
+from goodbot.leaving import Leaving
+from goodbot.leaving.platforms import platforms
+from goodbot.secrets import SecretStore
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """0: it is gone, 1: some of it could not be removed, or the answer was no."""
+    name: str = arguments.name
+    settings = config.load(arguments.home, arguments.config)
+    if name not in settings.connectors:
+        known = ", ".join(sorted(settings.connectors)) or "none"
+        raise UsageError(f"{name[:40]!r} is not connected; there are: {known}")
+    plugins = open_plugins(settings)
+    alone = replace(settings, connectors={name: settings.connectors[name]})
+    leaving = Leaving(home=arguments.home, config=alone, plugins=plugins, keep_data=True)
+    question = (
+        f"Leave {name}? Its settings and tokens are deleted; ratings and what was learnt stay."
+    )
+    if not agrees(question, yes=arguments.yes):
+        print("Nothing was removed.")
+        return 1
+    gone, stays = asyncio.run(_platform(leaving))
+    file = ConfigFile(arguments.home, arguments.config)
+    file.remove(f"connectors.{name}")
+    file.save()
+    gone.append(f"[connectors.{name}]")
+    spec = plugins.connectors().get(name)
+    store = SecretStore(arguments.home)
+    for secret in spec.secrets if spec else ():
+        if store.delete(secret):
+            gone.append(secret)
+        if os.environ.get(secret):
+            stays.append(
+                f"{secret} is set in the environment: take it out of the file that sets it"
+            )
+    daemon = client.call(arguments.home, "status", [], lambda progress: None)
+    lines = [f"removed: {what}" for what in gone] + [f"stays: {why}" for why in stays]
+    if daemon:
+        lines.append(f"Restart the goodbot that runs as process {daemon['data']['pid']}.")
+    data = {"removed": gone, "stays": stays, "restart": bool(daemon)}
+    output.print_answer({"text": "\n".join(lines), "data": data}, as_json=arguments.json)
+    return 1 if stays else 0
+
+
+async def _platform(leaving: Leaving) -> tuple[list[str], list[str]]:
+    """What went from the platform itself, and what did not, with the reason."""
+    gone: list[str] = []
+    stays: list[str] = []
+    for trace in await platforms(leaving):
+        if trace.remove is None:
+            stays.append(f"{trace.what}: {trace.stays}")
+            continue
+        try:
+            await trace.remove()
+            gone.append(trace.what)
+        except (GoodbotError, TimeoutError) as error:
+            stays.append(f"{trace.what}: {str(error) or 'the platform does not answer'}")
+    return gone, stays

@@ -1,0 +1,42 @@
+"""`goodbot manifest NAME`: what a platform makes the bot's account of, on standard output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from goodbot import config
+from goodbot.app import open_plugins
+from goodbot.doctor.connectors import setup_class
+from goodbot.errors import MissingExtraError, UsageError
+from goodbot.plugins import missing_modules
+from goodbot.secrets import Secrets
+from goodbot.wizard.manifest import explained
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """The file alone, so that it can be sent into one; what it asks for, with reasons, on a terminal."""
+    settings = config.load(arguments.home, arguments.config)
+    specs = open_plugins(settings).connectors()
+    spec = specs.get(arguments.name)
+    if spec is None:
+        known = ", ".join(sorted(specs))
+        raise UsageError(f"no connector is named {arguments.name[:40]!r}; there are: {known}")
+    if missing_modules(spec.requires):
+        raise MissingExtraError(f"the {spec.name} connector", spec.extra or spec.name)
+    made = setup_class(spec)
+    own = settings.connector(spec.name, spec.settings)[1]
+    setup = made(Secrets(spec.secrets, {}), own) if made else None
+    manifest = setup.manifest() if setup else None
+    if setup is None or manifest is None:
+        raise UsageError(f"{spec.name} takes no manifest: `goodbot connect {spec.name}` sets it up")
+    if arguments.json:
+        print(json.dumps(asdict(manifest), indent=1))
+        return 0
+    print(manifest.text, end="" if manifest.text.endswith("\n") else "\n")
+    if sys.stdout.isatty():
+        where = [f"It goes in here: {manifest.link}"] if manifest.link else []
+        print("\n".join(["", *explained(setup, manifest), *where]), file=sys.stderr)
+    return 0

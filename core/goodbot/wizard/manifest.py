@@ -1,0 +1,56 @@
+"""What the platform makes the account of: explained, shown, and written where it can be picked up."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from goodbot.doctor.checks import short
+from goodbot.lock import prepare_home
+from goodbot.setup import ConnectorSetup, Manifest
+from goodbot.wizard.dialogue import Dialogue
+from goodbot.wizard.draft import Draft, Place
+
+
+def show_manifest(dialogue: Dialogue, place: Place, draft: Draft, setup: ConnectorSetup) -> None:
+    """Nothing where the platform takes none, or where nobody is asked anything."""
+    manifest = setup.manifest() if dialogue.asks else None
+    if manifest is None:
+        return
+    for line in explained(setup, manifest):
+        dialogue.say(line)
+    discard_manifest(draft)  # of an earlier walk through this step
+    file = _write(place.config.home, draft, manifest)
+    dialogue.say(f"\nAll of that is in this manifest ({short(file)}):\n")
+    print(manifest.text, file=dialogue.out)
+
+
+def explained(setup: ConnectorSetup, manifest: Manifest) -> list[str]:
+    """The permissions, a line each with the names in one column."""
+    if not manifest.permissions:
+        return []
+    width = max(len(one.name) for one in manifest.permissions)
+    asked = [f"  {one.name:{width}}  {one.why}" for one in manifest.permissions]
+    return [f"What goodbot asks {setup.title} for, and why:", *asked]
+
+
+def discard_manifest(draft: Draft) -> None:
+    """Take the file away again: whoever leaves leaves nothing behind."""
+    for path in reversed(draft.made):
+        with contextlib.suppress(OSError):  # a directory that holds something else by now
+            path.rmdir() if path.is_dir() else path.unlink()
+    draft.made = []
+
+
+def _write(home: Path, draft: Draft, manifest: Manifest) -> Path:
+    folder = home / "connectors" / draft.platform
+    file = folder / manifest.file
+    wanted = [home, folder.parent, folder]
+    draft.made = [path for path in wanted if not path.exists()]
+    prepare_home(home)
+    for directory in wanted[1:]:
+        directory.mkdir(mode=0o700, exist_ok=True)
+    if not file.exists():
+        draft.made.append(file)
+    file.write_text(manifest.text, encoding="utf-8")
+    return file

@@ -1,0 +1,61 @@
+"""examples/*.toml and docs/platforms.md say what the code does."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from goodbot import config
+from goodbot.app import open_plugins
+from goodbot.config.sections import Grants
+from goodbot.connector import ConnectorSpec
+
+from tests.examples.support import ROOT
+from tests.support import require
+
+PAGE = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
+NAMES = ("slack", "telegram")
+
+
+def spec_of(name: str, home: Path) -> ConnectorSpec:
+    return open_plugins(config.Config(home=home)).connectors()[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_shows_every_setting_and_is_the_default_but_for_its_people(
+    name: str, tmp_path: Path
+) -> None:
+    spec = spec_of(name, tmp_path)
+    shutil.copy(ROOT / "examples" / f"{name}.toml", tmp_path / "config.toml")
+    text = (tmp_path / "config.toml").read_text(encoding="utf-8")
+    grants, settings = config.load(tmp_path).connector(name, spec.settings)
+    assert grants.owners
+    assert settings == spec.settings()
+    set_ = re.sub(r"^# (?=\w+ = )", "", text, flags=re.M)
+    parsed = config.parse(set_, home=tmp_path)
+    assert parsed.connector(name, spec.settings) == (grants, settings), "what is commented out"
+    shown = set(parsed.connectors[name])
+    people = {field.name for field in fields(Grants)}
+    assert {field.name for field in fields(spec.settings)} <= shown
+    assert {"owners", "raters", "talkers", "channels"} <= shown & people
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_names_every_setting_and_every_token(name: str, tmp_path: Path) -> None:
+    spec = spec_of(name, tmp_path)
+    part = PAGE.partition(f"\n## {name.capitalize()}\n")[2].partition("\n## ")[0]
+    assert part
+    for word in (*spec.secrets, *(field.name for field in fields(spec.settings))):
+        assert f"`{word}`" in part, f"{name}: {word}"
+    assert f"`goodbot connect {name}`" in part or f"goodbot connect {name}\n" in part
+
+
+def test_the_page_lists_the_scopes_of_the_manifest_with_their_reasons() -> None:
+    require("slack_bolt")
+    from goodbot_connectors.slack import manifest
+
+    listed = dict(re.findall(r"^\| `([a-z_]+:[a-z]+|commands)` \| (.+) \|$", PAGE, flags=re.M))
+    assert listed == {scope: manifest.WHY[scope] for scope in manifest.scopes()}
