@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         MessageRef,
         OrderKey,
         Outcome,
+        PressEvent,
         RatingEvent,
         RatingKind,
         Receipt,
@@ -35,7 +36,16 @@ if TYPE_CHECKING:
     )
     from goodbot.hookspecs import hookimpl
     from goodbot.ratings import RewardPolicy, TurnRating
-    from goodbot.setup import Check, CheckState, ConnectorSetup, Examined, Identity, Probe
+    from goodbot.setup import (
+        Check,
+        CheckState,
+        ConnectorSetup,
+        Examined,
+        Identity,
+        Manifest,
+        Permission,
+        Probe,
+    )
     from goodbot.tracking.spec import TrackedRun, Tracker, TrackerSpec
 
 __version__ = "0.1.0"
@@ -60,11 +70,14 @@ __all__ = [
     "FatalConnectorError",
     "GoodbotError",
     "Identity",
+    "Manifest",
     "MessageEvent",
     "MessageRef",
     "OpenTurn",
     "OrderKey",
     "Outcome",
+    "Permission",
+    "PressEvent",
     "Probe",
     "RatingEvent",
     "RatingKind",
@@ -90,7 +103,10 @@ _HOMES = {
     "errors": ("ConnectorError", "FatalConnectorError", "GoodbotError", "RetriableError"),
     "hookspecs": ("hookimpl",),
     "ratings": ("RewardPolicy", "TurnRating"),
-    "setup": ("Check", "CheckState", "ConnectorSetup", "Examined", "Identity", "Probe"),
+    "setup": (
+        "Check", "CheckState", "ConnectorSetup", "Examined", "Identity", "Manifest", "Permission",
+        "Probe",
+    ),
     "tracking.spec": ("TrackedRun", "Tracker", "TrackerSpec"),
 }  # fmt: skip
 """Where a public name lives; those that are not here live in `events`."""

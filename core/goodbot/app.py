@@ -40,6 +40,7 @@ from goodbot.training.child import child_environment
 from goodbot.training.scheduler import Scheduler
 from goodbot.training.settings import training_settings
 from goodbot.training.trainer import Trainer
+from goodbot.writing import Writer
 
 logger = logging.getLogger(__name__)
 
@@ -155,11 +156,11 @@ class App:
             pool=self._pool, rehearse=self._rehearse, restart=self.restart,
             backend=self.backend.name, settings=dataclasses.asdict(self.settings),
         )  # fmt: skip
-        answers = Answers(
-            store=store, server=self.server, dispatcher=self.dispatcher,
-            plugins=plugins, clock=clock, config=config.serving, model=self.model.name,
-            label=self.model.label, connectors=self.connectors.running,
+        writer = Writer(
+            store=store, server=self.server, dispatcher=self.dispatcher, plugins=plugins, clock=clock,
+            config=config.serving, model=self.model, connectors=self.connectors.running,
         )  # fmt: skip
+        answers = Answers(store=store, writer=writer, dispatcher=self.dispatcher, model=self.model)
         self.courier = Courier(store=store, clock=clock, connectors=self.connectors.running)
         self.news = OwnerNews(
             store=store, registry=self.registry, courier=self.courier, clock=clock,

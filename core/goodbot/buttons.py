@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from goodbot.events import Button
+from goodbot.events import Button, CommandEvent, PressEvent
 from goodbot.ratings import STARS, star_value
 
 THUMBS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
@@ -52,6 +52,31 @@ def rating(action: str) -> Pressed | None:
     if kind == "star" and count in {str(n) for n in range(1, STARS + 1)}:
         return Pressed("stars", star_value(int(count)))
     return None
+
+
+def hint(action: str) -> Hint | None:
+    """What was wrong, when a press asks for another answer; None for any other action."""
+    kind, _, name = action.partition(":")
+    return HINTS.get(name) if kind == RETRY else None
+
+
+def is_command(press: PressEvent) -> bool:
+    """Whether a press stands for a typed command."""
+    return press.action.startswith(f"{COMMAND}:")
+
+
+def typed(press: PressEvent) -> CommandEvent:
+    """The command that a press stands for, as if whoever pressed had typed it there."""
+    name, _, args = press.action.removeprefix(f"{COMMAND}:").strip().partition(" ")
+    return CommandEvent(
+        event_id=press.event_id, order=press.order, user=press.user, channel=press.channel,
+        name=name, args=args.strip(), reply_to=press.message_id,
+    )  # fmt: skip
+
+
+def run(command: str, label: str) -> Button:
+    """A button that is the command (`NAME ARGS`)."""
+    return Button(action=f"{COMMAND}:{command}", label=label)
 
 
 def retry_row() -> tuple[Button, ...]:

@@ -35,6 +35,10 @@ class Capability(Flag):
     THREADS = auto()
     RECONCILE = auto()
     GROUPS = auto()
+    COMMENTS = auto()
+    """People can type a reason or a better answer at an answer (a modal, a reply prompt)."""
+    ATTACHMENTS = auto()
+    """People can attach files to a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +58,18 @@ class ConnectorSpec:
     extra: str = ""
     """The extra of the distribution that brings `requires`."""
     secrets: tuple[str, ...] = ()
-    """Environment variables that it needs."""
+    """Environment variables that it reads; see `needs`."""
     setup: str = ""
     """`package.module:Class`, a `ConnectorSetup`; without one, `init` and `doctor` only look at
     the config and the secrets, and `uninstall` leaves the platform alone."""
     api_version: int = API_VERSION
+
+    def needs(self, settings: Any) -> tuple[str, ...]:
+        """The secrets without which it cannot work as it is set up.
+
+        Those that `settings.needed_secrets` names, where its settings have that; else all.
+        """
+        return tuple(getattr(settings, "needed_secrets", self.secrets))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +78,8 @@ class OpenTurn:
 
     turn: str
     messages: tuple[MessageRef, ...]
+    reactions: frozenset[tuple[str, str, str]] = frozenset()
+    """The reactions that we know of: message id, user id and `RatingEvent.source` of each."""
 
 
 class ConnectorHost(Protocol):
@@ -167,6 +180,9 @@ class Connector(ABC):
     def replace(self, messages: Sequence[MessageRef], channel: ChannelRef) -> ReplyStream:
         """Open a stream whose answer takes the place of an earlier one, in its own messages.
 
+        What `finish` returns are the messages that carry the new answer: with EDITS `messages`,
+        where none may show old words any more (one that is not needed is deleted, or says that it
+        was replaced), then what did not fit. When no new answer comes, `finish` gets the old one back.
         By default they are edited at `finish` where EDITS is declared; else it is a new answer.
         """
         return _Collected(
@@ -176,7 +192,9 @@ class Connector(ABC):
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:  # noqa: B027
         """Tell one person what became of their event, privately; by default nothing is shown.
 
-        `receipt.offer` goes with the text where it can be pressed by that person only.
+        `receipt.offer` goes with the text where only that person sees it and can press it, and
+        nowhere else. A press (`PressEvent`) is acknowledged at once, mostly without a text, so that
+        the platform stops waiting; what it came to may follow as a second receipt with one.
         """
 
     async def private(self, user: str) -> ChannelRef | None:
@@ -193,6 +211,10 @@ class Connector(ABC):
     async def members(self, group: str) -> frozenset[str]:
         """User ids in one of the platform's own groups. Needs GROUPS."""
         raise NotImplementedError(f"{self.spec.name} declares no GROUPS")
+
+
+REPLACED = "(This part was replaced: see above.)"
+"""What a message says whose answer was replaced by one that is shorter."""
 
 
 class _Collected(ReplyStream):
@@ -227,6 +249,9 @@ class _Collected(ReplyStream):
                 self._sent.append((self._replaces[number],))
             else:
                 self._sent.append(await self._connector.send(self._channel, part))
+        for message in self._replaces[len(self._sent) :]:
+            await self._connector.edit(message, Reply(text=REPLACED, turn=reply.turn))
+            self._sent.append((message,))
         return tuple(ref for refs in self._sent for ref in refs)
 
     async def cancel(self, reason: str) -> None:

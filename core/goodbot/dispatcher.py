@@ -1,4 +1,4 @@
-"""The pipeline: ignore bots → dedupe → pair → authorize → message | rating | command.
+"""The pipeline: ignore bots → dedupe → pair → authorize → message | rating | press | command.
 
 `submit` decides and stores; nothing slow happens in it. What an event sets off (an answer, a
 command) runs after the commit, from the inbox, so that a crash in between loses nothing.
@@ -8,40 +8,39 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import replace
 from typing import Any
 
 import aiosqlite
 
+from goodbot import incoming
+from goodbot.buttons import retry_row
 from goodbot.clock import Clock
 from goodbot.errors import StoreError
 from goodbot.events import (
+    Button,
     ChannelKind,
-    CommandEvent,
     Event,
-    MessageEvent,
     Outcome,
+    PressEvent,
     RatingEvent,
+    RatingKind,
     Receipt,
 )
 from goodbot.news import Notice, Progress
-from goodbot.people import pairing, strangers
+from goodbot.people import strangers
+from goodbot.people.admission import Admission
 from goodbot.people.authorization import Authorization, Grant, person
 from goodbot.people.limits import RateLimit
 from goodbot.plugins import PluginHost
-from goodbot.store import Store, adapters, channels, inbox, ledger, runs
+from goodbot.store import Store, adapters, inbox, ledger, retries, runs
 from goodbot.store.ledger import LabelChange
-from goodbot.text import clean
 
 logger = logging.getLogger(__name__)
 
 _STALE_SECONDS = 600.0
 """A question that waited longer than this for a restart is not answered any more."""
-
-_PAIRED = (
-    "You are my owner now: talk to me, rate my answers (the good ones too), and see `/rl help`."
-)
 
 Work = Callable[[Event], Awaitable[None]]
 Tell = Callable[[Notice], Awaitable[None]]
@@ -60,7 +59,7 @@ class Dispatcher:
         self._clock = clock
         self._pool = pool
         self.progress = Progress(pool, min_ratings, schedule)
-        self._limit = limit
+        self._admission = Admission(authorization, limit, clock)
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -84,10 +83,14 @@ class Dispatcher:
 
         Raises StoreError when nothing was stored.
         """
-        events = [_storable(event) for event in events]
+        events = [incoming.storable(event) for event in events]
+
+        changed = {
+            incoming.place(event) for event in events if incoming.is_rating(event, RatingKind.RATE)
+        }
 
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
-            receipts = [await self._take(db, event) for event in events]
+            receipts = [await self._take(db, event, changed) for event in events]
             if cursor is not None:
                 await inbox.set_cursor(db, connector, cursor)
             return receipts
@@ -110,74 +113,53 @@ class Dispatcher:
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
 
-    async def _take(self, db: aiosqlite.Connection, event: Event) -> Receipt:
+    async def _take(
+        self, db: aiosqlite.Connection, event: Event, changed: Container[object]
+    ) -> Receipt:
         """Everything that is decided about one event, inside the transaction."""
         if event.user.is_bot:
             return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
         if event.channel.kind is ChannelKind.ENCRYPTED:  # what we could not keep to ourselves
             return Receipt(event_id=event.event_id, outcome=Outcome.DENIED)
         if isinstance(event, RatingEvent):
-            return await self.rate(db, event)
+            moved = (
+                incoming.is_rating(event, RatingKind.RETRACT) and incoming.place(event) in changed
+            )
+            return await self.rate(db, event, moved=moved)
         known = await inbox.receipt(db, event)
         if known is not None:
             return known
-        if isinstance(event, CommandEvent):
-            outcome = Outcome.ACCEPTED if self._in_time(event) else Outcome.IGNORED
-            receipt = Receipt(event_id=event.event_id, outcome=outcome)
-        else:
-            receipt = await self._pair(db, event) or await self._admit(db, event)
+        receipt = await self._admission.decide(db, event)
         open_ = receipt.outcome is Outcome.ACCEPTED
         if open_ or receipt.text:
-            await inbox.insert(db, event, receipt, self._clock.now(), open_=open_)
+            work = incoming.to_do(event, receipt)
+            await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)
         return receipt
 
-    async def _admit(self, db: aiosqlite.Connection, event: Event) -> Receipt:
-        """Whether a message is answered."""
-        if not isinstance(event, MessageEvent) or not event.addressed:
-            return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
-        enabled = await channels.enabled(db, event.channel)
-        if self._authorization.may_talk(event.user, event.channel, enabled=enabled):
-            outcome = Outcome.ACCEPTED if self._in_time(event) else Outcome.IGNORED
-            return Receipt(event_id=event.event_id, outcome=outcome)
-        private = event.channel.kind is ChannelKind.PRIVATE
-        text = await strangers.who_talks(db, event.user) if private else ""
-        return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
-
-    async def _pair(self, db: aiosqlite.Connection, event: Event) -> Receipt | None:
-        """Make the sender of the connector's one-time code an owner; None when it is none.
-
-        The code itself is not stored anywhere. Wrong ones count, whoever they came from.
-        """
-        if not isinstance(event, MessageEvent) or event.channel.kind is not ChannelKind.PRIVATE:
-            return None
-        counts = not self._authorization.may(event.user, Grant.ADMINISTER)
-        if not await pairing.pair(db, event.user, event.text, self._clock.now(), counts=counts):
-            return None
-        return Receipt(event_id=event.event_id, outcome=Outcome.PAIRED, text=_PAIRED)
-
-    def _in_time(self, event: Event) -> bool:
-        """Whether a person has not asked too often; those who teach and own are not counted."""
-        trusted = self._authorization.may(event.user, Grant.RATE)
-        return trusted or self._limit.allow(person(event.user))
-
     async def rate(
-        self, db: aiosqlite.Connection, event: RatingEvent, turn: str | None = None
-    ) -> Receipt:
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str | None = None, *,
+        moved: bool = False,
+    ) -> Receipt:  # fmt: skip
         """Append one rating event and fold it. Part of a transaction of the caller's.
 
-        `turn` is given by a command that has found it already; else the event names it.
+        `turn` is given by a command that has found it already; else the event names it. `moved` as
+        in `retries.meant`.
         """
-        found = await ledger.find(db, event)
+        found = await ledger.find(db, event, moved=moved)
         if found.receipt is not None:
             return found.receipt
         if not self._authorization.may(event.user, Grant.RATE):
             return await self._refuse_rating(db, event)
         turn = turn or found.turn
-        if turn is None and not (event.message_id or event.retracts):
+        if turn is None and (found.known or not (event.message_id or event.retracts)):
             return Receipt(
                 event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET,
                 text="That is not one of my answers.",
             )  # fmt: skip
+        if event.kind in (RatingKind.COMMENT, RatingKind.BETTER) and (
+            wrong := incoming.unfit(event.text)
+        ):
+            return Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=wrong)
         receipt = Receipt(
             event_id=event.event_id,
             outcome=Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET,
@@ -190,9 +172,18 @@ class Dispatcher:
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
             text = await self.progress.effect(db, event, rater)
-            receipt = replace(receipt, text=text)
+            receipt = replace(receipt, text=text, offer=await self._offer(db, event, turn))
             await ledger.set_receipt(db, event, receipt)
         return receipt
+
+    async def _offer(
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str
+    ) -> tuple[Button, ...]:
+        """Another answer, for who has called the one that stands there bad and may talk there."""
+        bad = event.kind is RatingKind.RATE and (event.value or 0.0) < 0
+        if not bad or not await self._admission.may_talk(db, event):
+            return ()
+        return () if await retries.replaced(db, turn) else retry_row()
 
     async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
         """Strangers' reactions vanish; a talker who pressed a button is told once who teaches."""
@@ -217,14 +208,17 @@ class Dispatcher:
                 if self._tell is not None:
                     self._spawn(self._tell(notice), "tell")
         elif receipt.outcome is Outcome.ACCEPTED:
-            self._start(event)
-        elif receipt.text:
+            work = incoming.to_do(event, receipt)
+            if isinstance(work, PressEvent):  # the platform waits, the answer takes its time
+                self._spawn(self.acknowledge(event, receipt), "acknowledge")
+            self._start(work)
+        elif receipt.text or isinstance(event, PressEvent):
             if receipt.outcome is Outcome.PAIRED:
                 logger.info("paired: you are its owner (%s)", person(event.user))
             self._spawn(self.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:
-        if isinstance(event, CommandEvent):
+        if incoming.is_command(event):
             self._commands.put_nowait(event)
         else:
             self._talked()
@@ -265,7 +259,7 @@ class Dispatcher:
         result: list[Event] = []
         for event, received_at in await self._store.read(inbox.unfinished):
             stale = self._clock.now() - received_at > _STALE_SECONDS
-            if stale and isinstance(event, MessageEvent):
+            if stale and not incoming.is_command(event):
                 await self._store.write(lambda db, e=event: inbox.close(db, e))
             else:
                 result.append(event)
@@ -287,13 +281,3 @@ class Dispatcher:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def _storable(event: Event) -> Event:
-    """The event with its foreign words such as a database takes them; a poison one comes for ever."""
-    words = {
-        name: clean(text)
-        for name in ("text", "name", "args")
-        if isinstance(text := getattr(event, name, None), str) and not text.isascii()
-    }
-    return replace(event, **words) if words else event

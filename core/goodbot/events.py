@@ -142,7 +142,11 @@ class PressEvent(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Button:
-    """One tap. `action` is what comes back; never trusted, always looked up."""
+    """One tap. `action` is what comes back; never trusted, always looked up.
+
+    It comes back whole: where a platform's own data is shorter (64 bytes on Telegram), the connector
+    keeps a long one and sends a key.
+    """
 
     action: str
     label: str

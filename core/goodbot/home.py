@@ -23,6 +23,7 @@ ENTRIES = {
     "fetched.json": "which base models goodbot has downloaded",
     "connectors": "what each platform's connector keeps",
     "staging": "a training under way",
+    "exports": "rated answers that were exported",
     "tracking": "curves of trainings, where a tracker is on",
     "lock": "which process has the directory",
     "control.sock": "where the daemon takes commands",

@@ -21,7 +21,7 @@ from goodbot.errors import (
     RetriableError,
     boundary,
 )
-from goodbot.events import CommandEvent, Event, RatingEvent, Receipt
+from goodbot.events import CommandEvent, Event, PressEvent, RatingEvent, Receipt
 from goodbot.people.authorization import Authorization
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
@@ -121,12 +121,12 @@ class Connectors:
                 spec, dispatcher, store, clock, self._config.home / "connectors" / name, self.errors,
                 environ,
             )  # fmt: skip
-            if missing := host.secrets.missing():
+            _, settings = self._config.connector(name, spec.settings)
+            if missing := [one for one in spec.needs(settings) if not host.secrets.get(one)]:
                 raise ConfigError(
-                    f"the {name} connector has no token: run `goodbot init`, or set the "
+                    f"the {name} connector has no token: run `goodbot connect {name}`, or set the "
                     f"environment variable {missing[0]}"
                 )
-            _, settings = self._config.connector(name, spec.settings)
             module, _, cls = spec.factory.partition(":")
             self._hosts[name] = host
             self.running[name] = getattr(import_module(module), cls)(host, settings)
@@ -186,7 +186,7 @@ class Connectors:
         """Let the connector tell that person what became of their rating or command."""
         connector = self.running.get(event.user.connector)
         if connector is not None and (
-            receipt.text or isinstance(event, (RatingEvent, CommandEvent))
+            receipt.text or isinstance(event, (RatingEvent, CommandEvent, PressEvent))
         ):
             with boundary(logger, "acknowledging on %s", event.user.connector):
                 await connector.acknowledge(event, receipt)

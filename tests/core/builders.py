@@ -153,6 +153,11 @@ class Bot(Pilot):
         found = await self.store.read(lambda db: runs.last_runs(db, "default", 1000))
         return next(run for run in found if run.id == id_)
 
+    async def rollback(self, to: str = "") -> str:
+        """Say it, and once more when asked back."""
+        await self.command("rollback", to)
+        return await self.command("rollback", f"{to} yes".strip())
+
     async def settle(self) -> None:
         """Wait until nothing trains or is about to, and no tainted version waits to be replaced."""
 

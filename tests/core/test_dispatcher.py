@@ -177,6 +177,7 @@ async def test_a_rollback_that_a_crash_interrupted_is_not_done_again(
         for _ in range(2):
             await bot.rated(8)
             await bot.train()
+        assert "v1" in await bot.command("rollback")  # asks back
         writes = 0
         real = inbox.close
 
@@ -189,7 +190,7 @@ async def test_a_rollback_that_a_crash_interrupted_is_not_done_again(
 
         with monkeypatch.context() as patch:
             patch.setattr(inbox, "close", dies)
-            event = bot.chat.typed("rollback")
+            event = bot.chat.typed("rollback", "yes")
             await bot.chat.host.submit([event], cursor=str(bot.chat._count))
             await until(lambda: writes == 2)
         assert await bot.app.registry.active() == 1

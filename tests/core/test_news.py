@@ -247,7 +247,8 @@ class Wall(Loopback):
         return await super().send(channel, reply)
 
     async def acknowledge(self, event: Any, receipt: Receipt) -> None:
-        self.acknowledged.append(receipt.text)
+        if receipt.text:  # without one, a connector may nod, and says nothing
+            self.acknowledged.append(receipt.text)
         await super().acknowledge(event, receipt)
 
     def _post(self, channel: ChannelRef, reply: Reply, reply_to: str) -> MessageRef:

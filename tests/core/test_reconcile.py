@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goodbot import Capability, Event, OpenTurn, OrderKey, RatingEvent, RatingKind
+from goodbot.store import turns
 
 from tests.core.builders import open_bot
 
@@ -37,3 +38,18 @@ async def test_a_missed_reaction_becomes_a_rating_once(tmp_path: Path) -> None:
             await bot.app._reconcile()
             assert (await bot.status())["ratings"] == 1
         assert [[turn.turn for turn in turns] for turns in asked] == [[answer.turn]] * 2
+
+
+async def test_a_platform_is_told_which_reactions_are_known(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        for user, emoji in (("owner", "👍"), ("owner", "👎"), ("rater", "👎"), ("stranger", "👍")):
+            await bot.react(answer, emoji, user=user)
+        await bot.unreact(answer, "👎", user="owner")
+        message = answer.message.id
+        await bot.command("undo", channel="owner", user="rater", reply_to=message)
+        [turn] = await bot.app.store.read(lambda db: turns.open_turns(db, "loopback", 0.0))
+        assert turn.reactions == {
+            (message, "owner", "reaction:👍"),
+            (message, "rater", "reaction:👎"),  # undone here, but still there on the platform
+        }

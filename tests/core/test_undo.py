@@ -258,7 +258,7 @@ async def test_a_tainted_version_cannot_be_gone_back_to(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.train()
-        await bot.command("rollback", "base")
+        await bot.rollback("base")
         await undo(bot, await a_trained_one(bot))
         assert "not to be used" in await bot.command("rollback", "1")
         # Nor when the undo comes between the question and the pointer:

@@ -1,24 +1,23 @@
-"""A real `goodbot run` beside a local Telegram, and people who talk to it there."""
+"""A goodbot beside a local Telegram, and people who talk to it there."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
-import signal
-import sqlite3
-import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from goodbot.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.platform import Post
 
+from tests.connectors.telegram.fake import Driver
 from tests.connectors.telegram.peer import GROUP, USERS, TelegramPeer
+from tests.end_to_end.daemon import Daemon
 
-T = TypeVar("T")
+Peer = Driver | TelegramPeer
+"""Either Telegram; their people have the same names and ids."""
+CUSTOM = "5368324170671202286"
+"""A custom emoji that this owner has called good."""
 CONFIG = """
 [serving]
 max_tokens = 48
@@ -30,8 +29,8 @@ idle_seconds = 0.0
 max_load = 1.0
 
 [connectors.telegram]
-owners = [{owner}]
-talkers = [{talker}]
+{grants}
+good = ["👍", "❤", "🔥", "{custom}"]
 api_base = "{api_base}"
 poll_timeout = 5
 edit_interval = 0.2
@@ -39,85 +38,62 @@ group_edit_interval = 0.2
 """
 
 
-class Daemon:
-    """`goodbot run --demo-model` in a process of its own."""
-
-    def __init__(self, home: Path, peer: TelegramPeer, *, ratings: int = 40) -> None:
-        self.home = home
-        home.mkdir(mode=0o700, exist_ok=True)
-        config = CONFIG.format(
-            ratings=ratings,
-            owner=USERS["ada"],
-            talker=USERS["carl"],
-            api_base=peer.settings.api_base,
-        )
-        (home / "config.toml").write_text(config, encoding="utf-8")
-        self._environ = {**os.environ, **peer.environ}
-        self._log = (home / "daemon.log").open("ab")
-        self.process: asyncio.subprocess.Process | None = None
-
-    async def start(self, seconds: float = 60.0) -> None:
-        """Returns when it says that it answers."""
-        size = self._log.tell()
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "goodbot", "--home", str(self.home), "run", "--demo-model",
-            stdin=asyncio.subprocess.DEVNULL, stderr=self._log, env=self._environ,
-        )  # fmt: skip
-
-        async def greeted() -> bool:
-            assert self.process is not None
-            assert self.process.returncode is None, self.log()
-            return "Ctrl-C stops." in self.log(size)
-
-        await eventually(greeted, seconds)
-
-    def log(self, since: int = 0) -> str:
-        return (self.home / "daemon.log").read_bytes()[since:].decode()
-
-    async def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal and wait; the exit status."""
-        assert self.process is not None
-        if self.process.returncode is None:
-            self.process.send_signal(how)
-        return await asyncio.wait_for(self.process.wait(), 30)
-
-    async def close(self) -> None:
-        if self.process is not None and self.process.returncode is None:
-            await self.end(signal.SIGKILL)
-        self._log.close()
-
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What the database says, read only."""
-        address = f"file:{self.home / 'goodbot.db'}?mode=ro"
-        with contextlib.closing(sqlite3.connect(address, uri=True)) as db:
-            return db.execute(query, values).fetchall()
-
-
-@contextlib.asynccontextmanager
-async def running(daemon: Daemon) -> Any:
-    """A started daemon, killed at the end if it has not ended by itself."""
-    try:
-        await daemon.start()
-        yield daemon
-    finally:
-        await daemon.close()
+def daemon_beside(
+    home: Path, peer: Peer, *, ratings: int = 40, owners: Sequence[str] = ("ada",)
+) -> Daemon:
+    """A goodbot on that Telegram, with these owners, and Carl who may only talk."""
+    grants = f"owners = {[USERS[name] for name in owners]}\ntalkers = [{USERS['carl']}]"
+    config = CONFIG.format(
+        ratings=ratings, grants=grants, api_base=peer.settings.api_base, custom=CUSTOM
+    )
+    return Daemon(home, config, peer.environ)
 
 
 class Person:
     """Somebody with a phone: asks, waits, reacts."""
 
-    def __init__(self, peer: TelegramPeer, name: str) -> None:
+    def __init__(self, peer: Peer, name: str) -> None:
         self.peer = peer
         self.name = name
 
     async def posts(self, room: ChannelKind = ChannelKind.PRIVATE) -> list[Post]:
-        return list(await self.peer.posts(room, self.name))
+        """What stands there; what is still being written does not count."""
+        return [post for post in await self.peer.posts(room, self.name) if post.id != "draft"]
 
     async def ask(self, text: str, room: ChannelKind = ChannelKind.PRIVATE, **say: Any) -> Post:
         """Say something and wait for the whole of what comes back."""
         return await self._after(
             room, lambda: self.peer.say(text, user=self.name, room=room, **say)
         )
+
+    async def ask_for_an_answer(self, text: str) -> Post:
+        """Ask what the model answers, and wait for that, whatever else the bot says meanwhile."""
+        before = {post.id for post in await self.posts()}
+        await self.peer.say(text, user=self.name)
+
+        async def answered() -> Post | None:
+            new = [post for post in await self.posts() if post.id not in before and post.buttons]
+            return new[-1] if new else None
+
+        return await eventually(answered, 60)
+
+    async def explain(self, post: Post, text: str, *, better: bool = False) -> None:
+        """Type what was wrong with an answer, and see that it was kept."""
+
+        async def kept() -> int:
+            return sum("is kept" in text for text in await self.peer.notices(self.name))
+
+        before = await kept()
+        await self.peer.comment(self.ref(post), text, better=better, user=self.name)
+
+        async def one_more() -> bool:
+            return await kept() > before
+
+        await eventually(one_more, 30)
+
+    async def ask_by(self, act: Callable[[], Awaitable[Any]]) -> Post:
+        """Do something else that gets an answer, and wait for the whole of it."""
+        return await self._after(ChannelKind.PRIVATE, act)
 
     async def _after(self, room: ChannelKind, act: Callable[[], Awaitable[Any]]) -> Post:
         before = {post.id for post in await self.posts(room)}
@@ -150,7 +126,10 @@ class Person:
 
 
 def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
-    """Every way to rate on Telegram, in turn, for ever."""
+    """Every way to rate on Telegram, in turn, for ever. In the end the answer is rated as told."""
+
+    def words(good: bool) -> str:
+        return "good" if good else "bad"
 
     async def reaction(post: Post, good: bool) -> None:
         await person.react(post, "👍" if good else "👎")
@@ -160,9 +139,18 @@ def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
         await person.react(post, first)
         await person.react(post, then, old=first)
 
+    async def removed_reaction(post: Post, good: bool) -> None:
+        wrong = "👎" if good else "👍"
+        await person.press(post, words(good))
+        await person.react(post, wrong)
+        await person.react(post, old=wrong)
+
+    async def custom_emoji(post: Post, good: bool) -> None:
+        await person.react(post, CUSTOM if good else "👎")
+
     async def button(post: Post, good: bool) -> None:
         toasts = len(await person.peer.notices(person.name))
-        await person.press(post, "good" if good else "bad")
+        await person.press(post, words(good))
 
         async def toast() -> bool:
             return len(await person.peer.notices(person.name)) > toasts
@@ -170,12 +158,29 @@ def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
         await eventually(toast)
 
     async def command(post: Post, good: bool) -> None:
-        answer = await person.command("good" if good else "bad", reply_to=post.id)
+        answer = await person.command(words(good), reply_to=post.id)
         assert answer.startswith("Good." if good else "Bad."), answer
 
-    async def second_thoughts(post: Post, good: bool) -> None:
-        await person.press(post, "bad" if good else "good")
+    async def undo(post: Post, good: bool) -> None:
+        await person.press(post, words(not good))
+        await person.command("undo", reply_to=post.id)
         await person.react(post, "👍" if good else "👎")
 
+    async def stars(post: Post, good: bool) -> None:
+        await person.command(f"stars {5 if good else 1}", reply_to=post.id)
+
+    async def reason(post: Post, good: bool) -> None:
+        await person.press(post, "bad")
+        await person.explain(post, "It is not how I talk.")
+        await person.press(post, words(good))
+
+    async def better(post: Post, good: bool) -> None:
+        await person.press(post, "bad")
+        await person.explain(post, "Sure thing! Happy to help.", better=True)
+        await person.press(post, words(good))
+
     while True:
-        yield from (reaction, changed_reaction, button, command, second_thoughts)
+        yield from (
+            reaction, changed_reaction, removed_reaction, custom_emoji, button, command, undo,
+            stars, reason, better,
+        )  # fmt: skip

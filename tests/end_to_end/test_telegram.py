@@ -1,7 +1,7 @@
-"""The whole way over Telegram: a person asks, rates forty answers, and a better model answers.
+"""The whole way over Telegram: a person pairs, asks, rates in every way, and a better model answers.
 
-A real `goodbot run` in its own process, on the tiny model, with python-telegram-bot, against the
-local Telegram of tests/node. Nothing of goodbot is replaced.
+A real `goodbot run` in its own process, on the tiny model, with python-telegram-bot, against the fake
+Telegram that is shipped. Nothing of goodbot is replaced.
 """
 
 from __future__ import annotations
@@ -16,27 +16,31 @@ from random import Random
 import pytest
 from goodbot.events import ChannelKind
 from goodbot.testing.connector_base import eventually
+from goodbot.testing.fakes.telegram import FakeTelegram
+from goodbot.testing.platform import Post
 
-from tests.connectors.telegram.peer import TelegramPeer, people, serve
-from tests.end_to_end.telegram import Daemon, Person, running, ways
+from tests.connectors.telegram.fake import Driver, check_conversation
+from tests.end_to_end.daemon import Daemon, running
+from tests.end_to_end.telegram import Person, daemon_beside, ways
 from tests.support import require
 
 SHARED = ChannelKind.SHARED
 RATINGS = 40
 LABEL = "[demo model] "
+CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
 
 
 @pytest.fixture
-async def peer() -> AsyncIterator[TelegramPeer]:
+async def peer() -> AsyncIterator[Driver]:
     require("telegram")
-    with serve() as server:
-        async with people(*server) as peer:
-            yield peer
+    async with FakeTelegram() as fake:
+        yield Driver(fake)
+        check_conversation(fake)
 
 
 @pytest.fixture
-async def daemon(peer: TelegramPeer, tmp_path: Path) -> AsyncIterator[Daemon]:
-    async with running(Daemon(tmp_path / "home", peer, ratings=RATINGS)) as daemon:
+async def daemon(peer: Driver, tmp_path: Path) -> AsyncIterator[Daemon]:
+    async with running(daemon_beside(tmp_path / "home", peer, ratings=RATINGS)) as daemon:
         yield daemon
 
 
@@ -48,48 +52,127 @@ async def standing(person: Person) -> int:
     return int(found[1])
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-async def test_forty_ratings_on_telegram_change_who_answers(
-    daemon: Daemon, peer: TelegramPeer
-) -> None:
-    from goodbot_training.tiny.corpus import split
+async def told(peer: Driver) -> None:
+    """Wait until goodbot has confirmed all that has happened."""
+
+    async def nothing_waits() -> bool:
+        return await peer.unacknowledged() == 0
+
+    await eventually(nothing_waits)
+
+
+def is_friendly(post: Post) -> bool:
     from goodbot_training.tiny.judge import style_of
 
+    return style_of(post.text.removeprefix(LABEL)) == "friendly"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+async def test_pair_talk_rate_in_every_way_train_and_go_back(peer: Driver, tmp_path: Path) -> None:
+    from goodbot_training.tiny.corpus import split
+
+    peer.people["ada"].user["is_premium"] = True  # she has custom emoji
     ada = Person(peer, "ada")
     questions = Random(1).sample(split(0)[0], RATINGS + 1)
-    # What is taken back does not count. (At forty, the run would have started in between.)
-    post = await ada.ask(questions[-1].text)
-    await ada.react(post, "👍")
-    await ada.react(post, old="👍")
-    assert await standing(ada) == 0
+    async with running(
+        daemon_beside(tmp_path / "home", peer, ratings=RATINGS, owners=())
+    ) as daemon:
+        # Nobody owns it until somebody proves that they can read its terminal.
+        assert "only the people" in (await ada.ask("Hello?")).text.lower()
+        [code] = CODE.findall(await daemon.cli("pair", "telegram"))
+        assert "You are my owner now" in (await ada.ask(code.lower())).text
 
-    for n, (way, question) in enumerate(zip(ways(ada), questions[:RATINGS], strict=False)):
-        post = await ada.ask(question.text)
-        assert post.buttons == ("good", "bad")
-        assert post.text.startswith(LABEL)
-        if n == RATINGS - 1:
-            assert await standing(ada) == n
-        await way(post, style_of(post.text.removeprefix(LABEL)) == "friendly")
+        # What is taken back does not count. (At forty, the run would have started in between.)
+        post = await ada.ask_for_an_answer(questions[-1].text)
+        await ada.react(post, "👍")
+        await ada.react(post, old="👍")
+        assert await standing(ada) == 0
 
-    async def learnt() -> bool:
-        # Without words: a person who writes all the time would keep the training waiting.
-        runs = daemon.rows("SELECT state, reason FROM runs")
-        assert all(state not in ("failed", "refused") for state, _ in runs), runs
-        return any(state == "activated" for state, _ in runs)
+        rated = ways(ada)
+        for n, question in enumerate(questions[:RATINGS]):
+            post = await ada.ask_for_an_answer(question.text)
+            assert post.buttons == ("good", "bad")
+            assert post.text.startswith(LABEL)
+            if n == RATINGS - 1:
+                assert await standing(ada) == n
+            await next(rated)(post, is_friendly(post))
+        await told(peer)
 
-    await eventually(learnt, 240)
-    assert "v1 answers" in await ada.command("status")
-    await ada.ask("What is the capital of France?")
-    assert daemon.rows("SELECT version FROM turns ORDER BY created_at DESC LIMIT 1") == [(1,)]
-    assert await daemon.end() == 0
-    values = [value for (value,) in daemon.rows("SELECT value FROM labels WHERE value IS NOT NULL")]
-    assert len(values) == RATINGS
+        async def learnt() -> bool:
+            # Without words: a person who writes all the time would keep the training waiting.
+            runs = daemon.rows("SELECT state, reason FROM runs")
+            assert all(state not in ("failed", "refused") for state, _ in runs), runs
+            return any(state == "activated" for state, _ in runs)
+
+        await eventually(learnt, 240)
+        assert "v1 answers" in await ada.command("status")
+        await ada.ask_for_an_answer("What is the capital of France?")
+        version = "SELECT version FROM turns ORDER BY created_at DESC LIMIT 1"
+        assert daemon.rows(version) == [(1,)]
+        values = daemon.rows("SELECT value FROM labels WHERE value IS NOT NULL")
+        assert len(values) == RATINGS
+        remarks = dict(daemon.rows("SELECT kind, count(*) FROM events GROUP BY kind"))
+        assert (remarks["comment"], remarks["better"]) == (RATINGS // 10, RATINGS // 10)
+
+        # And back, when she says so twice.
+        await go_back(ada)
+        assert "v1" not in await ada.command("status")
+        await ada.ask_for_an_answer("What is the capital of Italy?")
+        assert daemon.rows(version) == [(0,)]
+        assert await daemon.end() == 0
     assert peer.environ["GOODBOT_TELEGRAM_TOKEN"] not in daemon.log()
     assert "capital of" not in daemon.log(), "no message text is logged"
 
 
-async def test_who_may_what(daemon: Daemon, peer: TelegramPeer) -> None:
+async def go_back(person: Person) -> None:
+    """Roll back, and confirm it by the button that is offered."""
+    asked = await person.ask("/rl rollback")
+    [offered] = [one for one in await person.peer.offers(person.name) if one.startswith("run:")]
+    await person.ask_by(lambda: person.press(asked, offered))
+
+
+async def test_another_answer_takes_the_place_of_a_bad_one(daemon: Daemon, peer: Driver) -> None:
+    ada = Person(peer, "ada")
+    old = await ada.ask_for_an_answer("What is the capital of France?")
+    await ada.press(old, "bad")
+
+    async def offered() -> bool:
+        return "again:short" in await peer.offers("ada")
+
+    await eventually(offered)
+    await ada.press(old, "again:short")
+
+    async def another() -> list[tuple[str]]:
+        return daemon.rows("SELECT turn FROM retries")
+
+    await eventually(another, 30)
+
+    async def in_its_place() -> Post | None:
+        [new] = await ada.posts()
+        return new if new.buttons and await peer.unacknowledged() == 0 else None
+
+    new = await eventually(in_its_place)
+    assert new.id == old.id, "edited in place"
+    await pressed(ada, new)
+    opinions = daemon.rows(
+        "SELECT before.value, now.value FROM retries JOIN labels before ON before.turn = instead_of"
+        " JOIN labels now ON now.turn = retries.turn"
+    )
+    assert opinions == [(-1.0, 1.0)], "two answers, two opinions"
+
+
+async def pressed(person: Person, post: Post) -> None:
+    """Press 👍 and see it confirmed: only the new answer's button counts for the new answer."""
+    await person.press(post, "good")
+
+    async def told() -> bool:
+        return any(text.startswith("Good.") for text in await person.peer.notices(person.name))
+
+    await eventually(told)
+
+
+async def test_who_may_what(daemon: Daemon, peer: Driver) -> None:
     ada, bob, carl = (Person(peer, name) for name in ("ada", "bob", "carl"))
 
     # A stranger in private is told once, and gets no answer.
@@ -135,14 +218,14 @@ async def test_who_may_what(daemon: Daemon, peer: TelegramPeer) -> None:
 
 @pytest.mark.slow
 async def test_killed_at_any_moment_every_question_is_answered(
-    daemon: Daemon, peer: TelegramPeer
+    daemon: Daemon, peer: Driver
 ) -> None:
     """X15: SIGKILL after delivery, before or after the commit; no update is lost."""
     ada = Person(peer, "ada")
     asked = 4
     for n in range(asked):
         await peer.say(f"What is {n} + 1?", user="ada")
-        await peer.control("delivered")
+        await peer.telegram.updates.delivered()
         await asyncio.sleep(0.003 * n)
         await daemon.end(signal.SIGKILL)
         await daemon.start()

@@ -15,7 +15,8 @@ EVERY = tuple(ARMS)
 MAIN = tuple(
     dict.fromkeys(("frozen", "shuffled", "filter", "scale", "sign_aware", DEFAULT, "kto", TRL))
 )
-FEW = tuple(dict.fromkeys(("frozen", DEFAULT, "scale", TRL)))
+FEW = tuple(dict.fromkeys(("frozen", "shuffled", "scale", DEFAULT, TRL)))
+FEWEST = tuple(dict.fromkeys(("frozen", DEFAULT, TRL)))
 """For ten rounds in a row, which cost ten times as much."""
 
 
@@ -31,19 +32,16 @@ class Part:
 
 FULL = (
     Part(base="tiny", streams=("natural",), arms=EVERY, likes=STYLES),
-    Part(
-        base="tiny", arms=EVERY,
-        streams=("balanced", "mostly good", "bad only", "noise", "adversary"),
-    ),
-    Part(base="tiny", streams=("loud adversary", "20 ratings", "80 ratings", "flip")),
-    Part(base="tiny", streams=("continual",), arms=FEW),
+    Part(base="tiny", streams=("bad only",), arms=EVERY),
+    Part(base="tiny", streams=("balanced", "mostly good", "noise", "adversary")),
+    Part(base="tiny", streams=("loud adversary", "20 ratings", "80 ratings", "flip"), arms=FEW),
+    Part(base="tiny", streams=("continual",), arms=FEWEST),
     Part(base="two-style", streams=("natural",)),
     Part(base="llama", streams=("natural",), likes=STYLES),
     Part(
-        base="llama",
+        base="llama", arms=FEW,
         streams=("balanced", "mostly good", "bad only", "noise", "adversary", "80 ratings"),
     ),
-    Part(base="llama", streams=("continual",), likes=("friendly",), arms=FEW),
 )  # fmt: skip
 QUICK = (
     Part(

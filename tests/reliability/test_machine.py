@@ -154,7 +154,7 @@ class Machine(RuleBasedStateMachine):
     @rule(to=st.sampled_from(["", "base", "1", "2", "3"]))
     def roll_back(self, to: str) -> None:
         self.bot.fake.set(train="ok")  # for what may start afterwards
-        self.run(self.bot.command("rollback", to))
+        self.run(self.bot.rollback(to))
         if self.slow:  # a rollback ends the run, unless there is nothing to go back to
             run = self.run(self.bot.last_run())
             if run.state == "running" and self.bot.is_slow(run.id):

@@ -360,7 +360,7 @@ async def test_a_version_that_was_withdrawn_before_is_erased_as_well(tmp_path: P
         await bot.command("share", "on", user="ada")
         said = await tell_secrets(bot, 8)
         await bot.train()
-        await bot.command("rollback", "base")
+        await bot.rollback("base")
         trained = await bot.trained(1)
         number = next(n for n, answer in enumerate(said) if answer.turn in trained)
         await bot.unreact(said[number], "👍" if number % 2 else "👎")
@@ -381,7 +381,7 @@ async def test_what_another_base_model_had_learnt_is_erased_too(tmp_path: Path) 
         await bot.train()
         await tell_secrets(bot, 8)
         await bot.train()
-        await bot.command("rollback", "base")
+        await bot.rollback("base")
 
         async def elsewhere(db: Any) -> None:
             await db.execute("UPDATE adapters SET model = 'other'")

@@ -4,13 +4,15 @@ In, each with an `id` of the client's own and the time `at` in milliseconds, bot
 
 - `{"say": "…"}` is answered;
 - `{"rate": 1, "turn": "…"}` is good, -1 bad, 0 takes it back; `message` may name the answer's id;
+- `{"press": "again:HINT", "turn": "…"}`, with its `message`, asks for another answer in its place; any
+  other action of a button goes the same way;
 - `{"stop": "ID"}` ends the answer to the message ID half way.
 
 Out: `{"hello": 1, "chats": N}` at first and when a chat comes or goes; `{"taken": "ID"}` once a
 line is stored, or `{"refused": "…", "id": "ID"}`; `{"said": "…"}` for what another chat said;
 `{"text": "…", "to": "ID"}` while an answer comes; `{"answer": "…", "id", "turn", "to", "buttons"}`
-when it is whole; `{"failed": "…", "to"}` when none comes; `{"receipt": "…", "id", "turn", "value"}`
-for a rating; `{"news": "…", "id"}` for what nobody has asked for.
+when it is whole; `{"failed": "…", "to"}` when none comes; `{"receipt": "…", "id", "turn", "value",
+"offer"}` for a rating, and for what a press came to; `{"news": "…", "id"}` for what nobody has asked for.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import logging
 import os
 import re
 import uuid
+from collections.abc import Sequence
 from typing import Any, cast
 
 from goodbot import (
@@ -33,6 +36,8 @@ from goodbot import (
     MessageEvent,
     MessageRef,
     OrderKey,
+    Outcome,
+    PressEvent,
     RatingEvent,
     RatingKind,
     Receipt,
@@ -52,6 +57,7 @@ SOCKET = "chat.sock"
 _MAX_LINE = 1024 * 1024
 _MAX_BEHIND = 8 * 1024 * 1024
 """Bytes that a chat may leave unread (somebody pressed Ctrl-Z) before it is let go."""
+_MAX_PRESSED = 1000
 _CLOCK_MS = 60_000
 """A client's `at` further off than this is not believed."""
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
@@ -71,6 +77,8 @@ class TerminalConnector(Connector):
         )
         self._user = UserRef(connector=SPEC.name, account=self.account, id=str(os.geteuid()))
         self._last = 0
+        self._pressed: dict[str, str] = {}
+        """By message, the press that asked for another answer in its place."""
         self.stopped: set[str] = set()
         """Messages whose answer the person does not want any more."""
 
@@ -116,11 +124,19 @@ class TerminalConnector(Connector):
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
         return _Stream(self, channel, reply_to)
 
+    def replace(self, messages: Sequence[MessageRef], channel: ChannelRef) -> ReplyStream:
+        """What scrolled by stays: the other answer follows, as the one to the press."""
+        return _Stream(self, channel, self._pressed.pop(messages[-1].id, ""))
+
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
+        taken = receipt.outcome is Outcome.ACCEPTED and not receipt.text
+        if isinstance(event, PressEvent) and taken:
+            return  # what it comes to follows
         value = event.value if isinstance(event, RatingEvent) else None
-        self.tell(
-            {"receipt": receipt.text, "id": event.event_id, "turn": receipt.turn, "value": value}
-        )
+        self.tell({
+            "receipt": receipt.text, "id": event.event_id, "turn": receipt.turn, "value": value,
+            "offer": [button.action for button in receipt.offer],
+        })  # fmt: skip
 
     async def private(self, user: str) -> ChannelRef | None:
         """The one conversation, while somebody is there."""
@@ -197,6 +213,14 @@ class TerminalConnector(Connector):
                     return RatingEvent(**common, kind=RatingKind.RETRACT)
                 return RatingEvent(
                     **common, kind=RatingKind.RATE, source="button", value=float(value)
+                )
+            case {"press": str(action), "turn": str(turn)}:
+                message = _id(line.get("message"))
+                if len(self._pressed) >= _MAX_PRESSED:  # presses that came to nothing
+                    self._pressed.clear()
+                self._pressed[message] = event_id
+                return PressEvent(
+                    **common, action=clean(action), turn=clean(turn), message_id=message
                 )
             case _:
                 return None

@@ -8,17 +8,21 @@ import uuid
 from pathlib import Path
 from typing import Any, Protocol
 
+from goodbot.buttons import HINTS, RETRY
+
 from goodbot_connectors.terminal.link import Link
 
 _COMMAND = re.compile(r"/(?:rl(?:\s+|$))?([A-Za-z?]*)(?:\s+(.*))?$", re.DOTALL)
 _ELSEWHERE = ("enable", "disable", "share", "help", "good", "bad", "undo")
 """Commands that `/help` need not list: they are for other places, or told above the list."""
+_AGAIN = f"Another answer: /again {', '.join(HINTS)}. Or say yourself: /reason TEXT, /better TEXT."
 _RATINGS = {"good": 1, "bad": -1, "undo": 0}
 
 HELP = """\
 After an answer, one key: 1 good, 2 bad, 3 skip, u takes your last rating back.
 Or just type the next message. Ctrl-C stops an answer, Ctrl-D or /quit leaves.
-/good, /bad and /undo mean the last answer, or one from /history. And:"""
+/good, /bad and /undo mean the last answer, or one from /history; after a bad one,
+/again long, short, wrong, tone or better gets another. And:"""
 
 
 class View(Protocol):
@@ -54,6 +58,8 @@ class Conversation:
         """Ids of messages that have no answer yet."""
         self.last = ""
         """The turn of the last answer."""
+        self._message = ""
+        """The id of the message that it was."""
         self.open = False
         """Whether that answer waits for a rating."""
         self.undoable = False
@@ -96,6 +102,9 @@ class Conversation:
         """Send a message, or run the command that it is."""
         if (found := _COMMAND.match(text)) is not None:
             name = found[1].lower()
+            if name == "again":
+                self._again((found[2] or "").strip())
+                return
             self.command("help" if name in ("", "?") else name, (found[2] or "").split())
             return
         id_ = self._send({"say": text})
@@ -106,6 +115,15 @@ class Conversation:
         """Rate the last answer: 1 or -1."""
         self.open = False
         self._unsettled.add(self._send({"rate": value, "turn": self.last}))
+
+    def _again(self, hint: str) -> None:
+        """Ask for another answer in place of the last one."""
+        if hint not in HINTS or not self.last:
+            self._view.note(_AGAIN if self.last else "There is no answer here yet.")
+            return
+        press = {"press": f"{RETRY}:{hint}", "turn": self.last, "message": self._message}
+        self.waiting.append(self._send(press))
+        self.open = self.undoable = False
 
     def skip(self) -> None:
         """The last answer stays without a rating."""
@@ -174,6 +192,7 @@ class Conversation:
                 self._settle(line.get("to"))
                 if turn:
                     self.last, self.open, self.undoable = turn, True, True
+                    self._message = str(line.get("id"))
             case {"failed": str(text)}:
                 self._end()
                 self._settle(line.get("to"))
@@ -197,7 +216,9 @@ class Conversation:
             case {"receipt": str(text), "turn": str(turn)}:
                 self._settle(line.get("id"))
                 value = line.get("value")
-                self._receipt(text, turn, int(value) if value else 0)
+                self._receipt(text, turn, round(value) if value else 0)
+                if line.get("offer"):
+                    self._view.note(_AGAIN)
             case _:
                 pass  # of a newer daemon
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from goodbot.commands import (
     adapters,
     channels,
+    export,
     links,
     people,
     privacy,
@@ -26,6 +27,7 @@ TABLE: tuple[Command, ...] = (
     *why.COMMANDS,
     *training.COMMANDS,
     *adapters.COMMANDS,
+    *export.COMMANDS,
     *people.COMMANDS,
     *channels.COMMANDS,
     *links.COMMANDS,

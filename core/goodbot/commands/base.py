@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.clock import Clock
 from goodbot.config import Config
-from goodbot.events import CommandEvent, UserRef
+from goodbot.events import Button, CommandEvent, UserRef
 from goodbot.people.authorization import Authorization, Grant
 from goodbot.store import Store
 
@@ -83,6 +83,10 @@ class Result:
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
     once: bool = False
     """Its text is shown and not kept: it holds a one-time code."""
+    turn: str = ""
+    """The answer that it is about."""
+    offer: tuple[Button, ...] = ()
+    """What that person may press next."""
     later: Callable[[], Awaitable[Result]] | None = None
     """What it comes to in the end, for somebody who waits; the commands behind it do not."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from goodbot.buttons import run
 from goodbot.clock import Clock
-from goodbot.commands.base import Call
+from goodbot.commands.base import Call, Result
 from goodbot.people.authorization import person
 
 SECONDS = 60.0
@@ -30,6 +31,20 @@ class Confirmations:
         """Whether this person was asked that here within a minute; the answer counts once."""
         until = self._until.pop(_key(call, what), None)
         return until is not None and self._clock.monotonic() < until
+
+
+def agreed(call: Call, what: str, *, sure: bool) -> bool:
+    """Whether `what` is to be done now: a program has asked by itself, or it is said a second time."""
+    return call.direct or (sure and call.services.confirmations.take(call, what))
+
+
+def ask(call: Call, what: str, question: str, *, command: str, label: str) -> Result:
+    """Ask a person back; `command`, said or pressed by them here within a minute, does it."""
+    call.services.confirmations.ask(call, what)
+    return Result(
+        text=f"{question} To do it, say `{command}` here within a minute.",
+        offer=(run(command, label),), data={"asked": True},
+    )  # fmt: skip
 
 
 def _key(call: Call, what: str) -> _Key:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import aiosqlite
 
+from goodbot import buttons
+from goodbot.commands import export
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError, UsageError
@@ -42,7 +46,10 @@ async def forget(call: Call) -> Result:
         raise UsageError(_FORGET_ANYBODY)
     if not (sure and (call.direct or s.confirmations.take(call, f"forget {who}"))):
         s.confirmations.ask(call, f"forget {who}")
-        return Result(text=await _question(call, who, word), data={"asked": True})
+        return Result(
+            text=await _question(call, who, word), data={"asked": True},
+            offer=(buttons.run(f"forget {word} yes", "Yes, delete it all"),),
+        )  # fmt: skip
     return await _forget(call, who)
 
 
@@ -83,8 +90,9 @@ async def _forget(call: Call, who: str) -> Result:
         await s.scheduler.stop()
     s.scheduler.wake()
     try:
+        exports = await asyncio.to_thread(export.clear, s.config.home)
+        note = " What was exported is deleted too." if exports else ""
         await s.eraser.sweep()
-        note = ""
     except (GoodbotError, OSError) as error:  # it goes on by itself
         note = f" Wiping the disk waits: {error}."
     return Result(text=_told(done, keeps, last_owner=last_owner) + note, data=_data(done))

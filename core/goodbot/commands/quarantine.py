@@ -1,4 +1,4 @@
-"""rollback since: leave out all ratings that came in since a time, and what was learnt from them."""
+"""rollback since, reset: leave out ratings that came in since a time, and what was learnt from them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import aiosqlite
 
+from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result
 from goodbot.errors import UsageError
 from goodbot.people.authorization import person
@@ -23,20 +24,32 @@ async def since(call: Call, words: tuple[str, ...]) -> Result:
     if words == ("never",):
         return await _lift(call)
     sure = words[-1:] == ("yes",)
-    start = _time(call, " ".join(words[:-1] if sure else words))
+    when = " ".join(words[:-1] if sure else words)
+    start = _time(call, when)
     what = f"rollback since {start}"
-    if not call.direct and not (sure and call.services.confirmations.take(call, what)):
-        call.services.confirmations.ask(call, what)
-        return Result(
-            text=f"This leaves out all ratings that were received since {_told(start)}, and "
-            "withdraws every version that learnt from one. To do it, say it again with `yes` at the "
-            "end, here, within a minute.",
-            data={"asked": True},
-        )
-    return await _quarantine(call, start)
+    if not confirm.agreed(call, what, sure=sure):
+        return confirm.ask(
+            call, what, f"This leaves out all ratings that were received since {_told(start)}, and "
+            "withdraws every version that learnt from one.",
+            command=f"rollback since {when} yes", label="Yes, leave them out",
+        )  # fmt: skip
+    return await _quarantine(call, start, f"since {_told(start)} ")
 
 
-async def _quarantine(call: Call, start: float) -> Result:
+async def reset(call: Call) -> Result:
+    """Begin anew: the base model, and none of the ratings so far."""
+    if call.args not in ((), ("yes",)):
+        raise UsageError("say `reset`")
+    sure = bool(call.args)
+    if not (sure and confirm.agreed(call, "reset", sure=sure)):  # a program says `yes` as well
+        return confirm.ask(
+            call, "reset", "This withdraws every version, so that the base model answers, and leaves out "
+            "all ratings so far. Nothing is deleted.", command="reset yes", label="Yes, begin anew",
+        )  # fmt: skip
+    return await _quarantine(call, 0.0, "")
+
+
+async def _quarantine(call: Call, start: float, since: str) -> Result:
     s = call.services
 
     async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:
@@ -57,7 +70,7 @@ async def _quarantine(call: Call, start: float) -> Result:
     learnt = f"withdrawn: {which}" if versions else "no version had learnt from them"
     answers = f"v{active}" if active else "the base model"
     return Result(
-        text=f"{count} rating{'' if count == 1 else 's'} since {_told(start)} left out; {learnt}. "
+        text=f"{count} rating{'' if count == 1 else 's'} {since}left out; {learnt}. "
         f"{answers[0].upper()}{answers[1:]} answers. `rollback since never` lets them count again.",
         data={"ratings": count, "versions": versions, "version": active, "previous": before},
     )

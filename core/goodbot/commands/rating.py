@@ -1,4 +1,4 @@
-"""good, bad, stars, undo: rate the answer that is replied to, or the last one here."""
+"""good, bad, stars, reason, better, undo: of the answer that is replied to, or the last one here."""
 
 from __future__ import annotations
 
@@ -37,29 +37,56 @@ async def undo(call: Call) -> Result:
     return await _rate(call, call.args, None, "")
 
 
+async def reason(call: Call) -> Result:
+    return await _say(call, RatingKind.COMMENT, "reason")
+
+
+async def better(call: Call) -> Result:
+    return await _say(call, RatingKind.BETTER, "better")
+
+
+async def _say(call: Call, kind: RatingKind, word: str) -> Result:
+    """Keep the words as they were typed, with their lines."""
+    if not call.args:
+        raise UsageError(f"say it in the same message: `{word} TEXT`, best as a reply to my answer")
+    return await _record(call, (), kind, text=call.event.args.strip())
+
+
 async def _rate(
     call: Call, args: tuple[str, ...], value: float | None, source: str = "command"
 ) -> Result:
     """Rate what is meant; without a value take back what the source said, or without one all."""
     kind = RatingKind.RETRACT if value is None else RatingKind.RATE
+    return await _record(call, args, kind, value=value, source=source)
+
+
+async def _record(
+    call: Call, args: tuple[str, ...], kind: RatingKind, *, value: float | None = None,
+    source: str = "command", text: str = "",
+) -> Result:  # fmt: skip
     event = call.event
 
     async def operation(db: aiosqlite.Connection) -> tuple[Receipt, str]:
-        turn = await _target(db, call, args, rated=value is None)
+        turn = await _target(db, call, args, rated=kind is RatingKind.RETRACT)
         rating = RatingEvent(
             event_id=event.event_id, order=event.order, user=event.user, channel=event.channel,
-            kind=kind, turn=turn, source=source, value=value,
+            kind=kind, turn=turn, source=source, value=value, text=text,
         )  # fmt: skip
         receipt = await call.services.dispatcher.rate(db, rating, turn)
         stored = await turns.get(db, turn)
         return receipt, stored.response if stored else ""
 
     receipt, response = await call.services.store.write(operation)
+    if receipt.outcome is Outcome.FAILED:
+        raise UsageError(receipt.text.rstrip("."))
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.dispatcher.rated()
     quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
-    return Result(text=f"{receipt.text} “{quote}”", data={**asdict(receipt), "response": response})
+    return Result(
+        text=f"{receipt.text} “{quote}”", turn=receipt.turn, offer=receipt.offer,
+        data={**asdict(receipt), "response": response},
+    )  # fmt: skip
 
 
 async def _target(
@@ -121,6 +148,24 @@ COMMANDS = (
         run=stars,
         summary="1 to 5, beside good or bad; 0 takes them back",
         usage="COUNT [ANSWER]",
+    ),
+    Command(
+        name="reason",
+        aliases=("because", "comment"),
+        grant=Grant.RATE,
+        personal=True,
+        run=reason,
+        summary="what was wrong with the answer, in your words",
+        usage="TEXT",
+    ),
+    Command(
+        name="better",
+        aliases=("instead", "correct"),
+        grant=Grant.RATE,
+        personal=True,
+        run=better,
+        summary="what the answer should have been",
+        usage="TEXT",
     ),
     Command(
         name="undo",

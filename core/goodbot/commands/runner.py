@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from goodbot import buttons
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Command, Result, Services, find
 from goodbot.errors import GoodbotError, UsageError, boundary
-from goodbot.events import ChannelKind, CommandEvent, Event, Outcome, Receipt
+from goodbot.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
 from goodbot.people import strangers
 from goodbot.people.authorization import Grant, person
 from goodbot.store import channels, forgetting, inbox
@@ -42,12 +43,13 @@ class CommandRunner:
 
     async def handle(self, event: Event) -> None:
         """Run a command of the inbox, close it there with its receipt, and acknowledge it."""
-        assert isinstance(event, CommandEvent)  # noqa: S101  the dispatcher sorts
-        command = find(self._table, event.name)
+        typed = buttons.typed(event) if isinstance(event, PressEvent) else event
+        assert isinstance(typed, CommandEvent)  # noqa: S101  the dispatcher sorts
+        command = find(self._table, typed.name)
         if command is not None and command.grant is Grant.ADMINISTER:
             # Done at most once: `rollback`, done again after a crash, would go back further.
             await self._close(event, Outcome.FAILED, _INTERRUPTED)
-        later = await self._answer(event, command, self.execute(event))
+        later = await self._answer(event, command, self.execute(typed))
         if later is not None:
             task = asyncio.create_task(self._later(event, command, later), name="who waits")
             self._waiting.add(task)
@@ -59,12 +61,12 @@ class CommandRunner:
             task.cancel()
         await asyncio.gather(*self._waiting, return_exceptions=True)
 
-    async def _later(self, event: CommandEvent, command: Command | None, work: Later) -> None:
+    async def _later(self, event: Event, command: Command | None, work: Later) -> None:
         with boundary(logger, "a command that somebody waits for"):
             await self._answer(event, command, work())
 
     async def _answer(
-        self, event: CommandEvent, command: Command | None, work: Awaitable[Result]
+        self, event: Event, command: Command | None, work: Awaitable[Result]
     ) -> Later | None:
         """Tell what came of it; or nothing yet, and return what is to be waited for."""
         kept: Receipt | None = None
@@ -72,7 +74,10 @@ class CommandRunner:
             result = await work
             if result.later is not None:
                 return result.later
-            receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, text=result.text)
+            receipt = Receipt(
+                event_id=event.event_id, outcome=Outcome.ACCEPTED, text=result.text,
+                turn=result.turn, offer=result.offer,
+            )  # fmt: skip
             kept = replace(receipt, text=_SHOWN) if result.once else receipt
         except DeniedError as error:
             receipt = Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=str(error))
@@ -87,13 +92,14 @@ class CommandRunner:
         else:
             await self._services.store.write(lambda db: inbox.close(db, event, kept or receipt))
         personal = await self._is_personal(event, command, receipt)
-        if not (personal and await self._services.courier.whisper(event, receipt)):
-            await self._services.dispatcher.acknowledge(event, receipt)
+        if personal and await self._services.courier.whisper(event, receipt):
+            if not receipt.turn:
+                return None
+            receipt = replace(receipt, text="", offer=())  # of a rating the channel may see a nod
+        await self._services.dispatcher.acknowledge(event, receipt)
         return None
 
-    async def _is_personal(
-        self, event: CommandEvent, command: Command | None, receipt: Receipt
-    ) -> bool:
+    async def _is_personal(self, event: Event, command: Command | None, receipt: Receipt) -> bool:
         """Whether the channel is not to hear the answer.
 
         Where the bot is off, only an owner makes it speak.
@@ -138,7 +144,7 @@ class CommandRunner:
             await audit(call, command.name, detail)
         return result
 
-    async def _may_talk(self, event: CommandEvent) -> bool:
+    async def _may_talk(self, event: Event) -> bool:
         s = self._services
         enabled = await s.store.read(lambda db: channels.enabled(db, event.channel))
         return s.authorization.may_talk(event.user, event.channel, enabled=enabled)

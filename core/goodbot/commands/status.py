@@ -8,14 +8,15 @@ from dataclasses import asdict
 from typing import Any
 
 from goodbot.commands.base import Call, Command, Result
-from goodbot.events import ChannelKind
+from goodbot.events import ChannelKind, RatingKind
 from goodbot.news.alarms import described
 from goodbot.people import pairing
 from goodbot.people.authorization import Grant
-from goodbot.store import access, runs, set_aside, suspects, turns
+from goodbot.store import access, feedback, runs, set_aside, suspects, turns
 from goodbot.training import progress as told
 
 _SHOWN = 60
+_REMARKS = {RatingKind.COMMENT: "reason", RatingKind.BETTER: "better"}
 
 
 async def status(call: Call) -> Result:
@@ -119,6 +120,9 @@ async def history(call: Call) -> Result:
     s = call.services
     limit = int(call.args[0][:9]) if call.args and call.args[0].isdecimal() else 10
     found = await s.store.read(lambda db: turns.history(db, min(limit, 1000)))
+    said: dict[str, list[feedback.Remark]] = {turn.turn: [] for turn in found}
+    for remark in await s.store.read(lambda db: feedback.remarks(db, list(said))):
+        said[remark.turn].append(remark)
     lines: list[str] = []
     for turn in found:
         mark = (
@@ -131,10 +135,18 @@ async def history(call: Call) -> Result:
             else "="
         )
         answer = " ".join(turn.response.split())[:_SHOWN]
-        lines.append(f"{turn.turn}  {mark}  v{turn.version}  {turn.prompt[:_SHOWN]} → {answer}")
-    return Result(
-        text="\n".join(lines) or "no answers yet", data={"turns": [asdict(turn) for turn in found]}
-    )
+        again = "↻ " if turn.instead_of else ""
+        question = f"{again}{turn.prompt}"[:_SHOWN]
+        lines.append(f"{turn.turn}  {mark}  v{turn.version}  {question} → {answer}")
+        lines += [
+            f"{' ' * 18}{_REMARKS[remark.kind]}: {' '.join(remark.text.split())[:_SHOWN]}"
+            for remark in said[turn.turn]
+        ]
+    data = [
+        {**asdict(turn), "remarks": [asdict(remark) for remark in said[turn.turn]]}
+        for turn in found
+    ]
+    return Result(text="\n".join(lines) or "no answers yet", data={"turns": data})
 
 
 async def plugins(call: Call) -> Result:

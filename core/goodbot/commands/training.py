@@ -33,7 +33,13 @@ async def train(call: Call) -> Result:
     if ratings < 2:
         raise UsageError(f"{ratings} ratings are not enough to train on: rate some answers first")
     pressure = await s.scheduler.pressure()
-    although = f", although {pressure.partition(': ')[0]}" if pressure else ""
+    off = await _is_set(call, "off")
+    against = [pressure.partition(": ")[0]] if pressure else []
+    if off:
+        against.insert(0, "goodbot is off")
+    elif await _is_set(call, "paused"):
+        against.insert(0, "training is paused")
+    although = f", although {' and '.join(against)}" if against else ""
     run = await s.scheduler.start(f"asked for by {person(call.user)}")
     later = None
     if "wait" in call.args:
@@ -53,11 +59,11 @@ async def train(call: Call) -> Result:
 async def _verdict(call: Call, run: asyncio.Task[Verdict], ratings: int, although: str) -> Result:
     await asyncio.wait([run])  # who waits no longer must not end it
     if call.event.channel.kind is ChannelKind.SHARED:
-        return Result(text=_ending(run, private=False))
+        return Result(text=await _ending(call, run, private=False))
     if run.cancelled():
         raise TrainingError(_STOPPED)
     verdict = run.result()
-    version = f"v{verdict.version} answers now" if verdict.state == "activated" else verdict.state
+    version = await _live(call, verdict) if verdict.state == "activated" else verdict.state
     ahead = f"\n(It went ahead{although.removeprefix(',')}.)" if although else ""
     return Result(
         text=f"{version}: {verdict.reason}{ahead}",
@@ -66,6 +72,12 @@ async def _verdict(call: Call, run: asyncio.Task[Verdict], ratings: int, althoug
             "version": verdict.version, "ratings": ratings,
         },
     )  # fmt: skip
+
+
+async def _live(call: Call, verdict: Verdict) -> str:
+    """Which version answers, and from when on."""
+    off = await _is_set(call, "off")
+    return f"v{verdict.version} answers {'after `resume`' if off else 'now'}"
 
 
 async def _message(call: Call, heading: str) -> LiveMessage | None:
@@ -88,7 +100,7 @@ async def _watched(call: Call, run: asyncio.Task[Verdict], message: LiveMessage)
         await message.follow(run, lambda: s.scheduler.progress)
         verdict = None if run.cancelled() or run.exception() else run.result()
         told = await s.news.text(verdict.run) if verdict and private else ""
-        text = told or _ending(run, private=private)
+        text = told or await _ending(call, run, private=private)
         said = await message.end(text)
         if said and told and verdict:
             key = news_key(verdict.run, who)
@@ -98,7 +110,7 @@ async def _watched(call: Call, run: asyncio.Task[Verdict], message: LiveMessage)
     return Result(text="" if said or told else text)
 
 
-def _ending(run: asyncio.Task[Verdict], *, private: bool) -> str:
+async def _ending(call: Call, run: asyncio.Task[Verdict], *, private: bool) -> str:
     """How a run ended; the reason of a failure is not for a shared channel."""
     if run.cancelled():
         return f"{_STOPPED[0].upper()}{_STOPPED[1:]}."
@@ -106,7 +118,7 @@ def _ending(run: asyncio.Task[Verdict], *, private: bool) -> str:
         return f"No training: {error}." if private else _NOTHING
     verdict = run.result()
     if verdict.state == "activated":
-        return f"v{verdict.version} answers now."
+        return f"{await _live(call, verdict)}."
     return f"{_NOTHING} {verdict.reason}" if private else _NOTHING
 
 
@@ -200,14 +212,16 @@ async def resume(call: Call) -> Result:
 
 async def _state(call: Call, text: str) -> Result:
     """What these three have come to: who answers, and whether anything trains."""
-    store = call.services.store
-    off = bool(await store.read(lambda db: access.switch(db, "off")))
-    paused = bool(await store.read(lambda db: access.switch(db, "paused")))
+    off, paused = await _is_set(call, "off"), await _is_set(call, "paused")
     version = await call.services.registry.wanted()
     return Result(
         text=text,
         data={"off": off, "paused": paused, "training": not (off or paused), "version": version},
     )
+
+
+async def _is_set(call: Call, switch: str) -> bool:
+    return bool(await call.services.store.read(lambda db: access.switch(db, switch)))
 
 
 async def _switch(call: Call, **switches: str) -> None:

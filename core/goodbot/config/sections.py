@@ -24,6 +24,10 @@ class ServingConfig:
     system_prompt: str = ""
     history: int = 8
     """Earlier exchanges of the same conversation that go into the prompt."""
+    history_tokens: int = 2048
+    """Tokens that they may take there, by a careful estimate; the oldest give way."""
+    stars: bool = False
+    """Under answers: 1 to 5 stars in place of 👍 and 👎."""
     messages_per_minute: int = 12
     """Of one person who is neither owner nor rater; more are not answered."""
     seed: int = 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from goodbot.clock import Clock
 from goodbot.connector import Capability, Connector
 from goodbot.errors import RetriableError
-from goodbot.events import ChannelRef, CommandEvent, Receipt, Reply
+from goodbot.events import ChannelRef, Event, Receipt, Reply
 from goodbot.store import Store, access, news
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Courier:
         self._told.discard(key)
         await self._store.write(lambda db: news.untell(db, key))
 
-    async def whisper(self, event: CommandEvent, receipt: Receipt) -> bool:
+    async def whisper(self, event: Event, receipt: Receipt) -> bool:
         """Answer a command of a shared channel in the private chat, or, without one, not at all.
 
         False where the platform itself shows an acknowledgement to one person alone.

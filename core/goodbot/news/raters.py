@@ -17,6 +17,11 @@ _STREAK = (
     "I learn what you dislike, not what you like."
 )
 _MILESTONE = "progress "
+_SAID = {
+    RatingKind.RETRACT: "Taken back.",
+    RatingKind.COMMENT: "Your reason is kept.",
+    RatingKind.BETTER: "Your better answer is kept.",
+}
 
 
 class Progress:
@@ -44,8 +49,8 @@ class Progress:
         """
         level = await news.level(db, self._pool, person, self._needed)
         counted = progress(level.available, self._needed)
-        if event.kind is RatingKind.RETRACT:
-            return f"Taken back. {counted}"
+        if event.kind is not RatingKind.RATE:
+            return f"{_SAID.get(event.kind, 'Kept.')} {counted}"
         sentences = [f"{_said(event)}. {counted}"]
         words = await self._words(db, level)
         if event.source.startswith("reaction"):

@@ -26,7 +26,7 @@ _PERSON = "t.connector || ':' || t.talker"
 _OWNERS = (
     "(SELECT value FROM json_each(:owners) UNION SELECT person FROM grants WHERE role = 'owner')"
 )
-_CONSENT = (
+CONSENT = (
     f"(t.channel_kind = 'shared' OR {_PERSON} IN (SELECT person FROM shares)"  # noqa: S608
     f" OR ({_PERSON} IN {_OWNERS} AND NOT EXISTS"
     f" (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {_OWNERS})))"
@@ -59,7 +59,7 @@ _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
 # What is counted leaves ties out (`rated` 2); what is claimed, the reward policy decides.
 _COUNTED = " AND t.rated = 1"
 _AVAILABLE = [
-    f"SELECT 1 FROM turns t WHERE {which}{_COUNTED} AND {_CONSENT}"  # noqa: S608
+    f"SELECT 1 FROM turns t WHERE {which}{_COUNTED} AND {CONSENT}"  # noqa: S608
     for which in (_OWN, _OWED)
 ]
 COUNT = f"SELECT count(*) FROM ({' UNION ALL '.join(_AVAILABLE)} LIMIT :limit)"  # noqa: S608
@@ -107,7 +107,7 @@ class Pool:
 async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
     """Count what a run could claim now."""
     parts = [
-        f"SELECT {_CONSENT} AS consent FROM turns t WHERE {which}{_COUNTED}"  # noqa: S608
+        f"SELECT {CONSENT} AS consent FROM turns t WHERE {which}{_COUNTED}"  # noqa: S608
         for which in (_OWN, _OWED)
     ]
     rows = await fetch(
@@ -139,10 +139,10 @@ async def candidates(
         values = {**pool.values(), "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
     line = await _lineage(db, parent)
+    stored = await turns.some(db, [row[0] for row in found])
     result: list[Candidate] = []
     for id_, labels, seq, held in found:
-        turn = await turns.get(db, id_)
-        assert turn is not None  # noqa: S101  same transaction
+        turn = stored[id_]
         own = turn.model == pool.model
         result.append(
             Candidate(
@@ -179,7 +179,7 @@ async def asked_before(
         " JOIN runs r ON r.id = i.run WHERE (r.scope, r.model) = (:scope, :model) AND r.id < :run"
         " AND r.state IN ('activated', 'refused')"
         " AND t.id NOT IN (SELECT turn FROM run_items WHERE run = :run)"
-        f" AND {_CONSENT} GROUP BY t.id ORDER BY max(r.id) DESC, t.id LIMIT :limit",
+        f" AND {CONSENT} GROUP BY t.id ORDER BY max(r.id) DESC, t.id LIMIT :limit",
         {**pool.values(), "run": run, "limit": limit},
     )
     return [json.loads(row[0]) for row in rows]
@@ -193,7 +193,7 @@ async def _labelled(db: aiosqlite.Connection, chosen: str, values: Mapping[str, 
         " json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars)))), max(l.event_seq),"
         " EXISTS (SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run WHERE i.turn = t.id"
         " AND i.split = 'held_out' AND r.model = :model AND r.state IN ('activated', 'refused'))"
-        f" FROM ({chosen}) t JOIN labels l ON l.turn = t.id WHERE {_CONSENT}"
+        f" FROM ({chosen}) t JOIN labels l ON l.turn = t.id WHERE {CONSENT}"
         " GROUP BY t.id ORDER BY max(l.event_seq)",
         values,
     )
@@ -203,7 +203,7 @@ async def _repeated(db: aiosqlite.Connection, pool: Pool, wanted: int) -> list[s
     """Turns to repeat: others in every round, by a hash of their ids and of the round before."""
     rows = await fetch(
         db,
-        f"SELECT t.id, (SELECT max(id) FROM runs) FROM turns t WHERE {_TRAINED} AND {_CONSENT}"  # noqa: S608
+        f"SELECT t.id, (SELECT max(id) FROM runs) FROM turns t WHERE {_TRAINED} AND {CONSENT}"  # noqa: S608
         " ORDER BY t.seq DESC LIMIT :limit",
         {**pool.values(), "limit": _REPEATABLE},
     )
@@ -227,7 +227,7 @@ async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
     """How many rated answers of other base models could be replayed on this one."""
     rows = await fetch(
         db,
-        f"SELECT count(*) FROM turns t WHERE {_FOREIGN}{_COUNTED} AND {_CONSENT}",  # noqa: S608
+        f"SELECT count(*) FROM turns t WHERE {_FOREIGN}{_COUNTED} AND {CONSENT}",  # noqa: S608
         pool.values(),
     )
     (count,) = first(rows) or (0,)
@@ -239,7 +239,7 @@ async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
     rows = await fetch(
         db,
         "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
-        f" WHERE i.run = :run AND NOT (t.trainable AND {_CONSENT}))",
+        f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))",
         {**pool.values(), "run": run},
     )
     return bool(rows[0][0])

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from goodbot.events import (
+    Button,
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -16,11 +17,14 @@ from goodbot.events import (
     MessageEvent,
     OrderKey,
     Outcome,
+    PressEvent,
     Receipt,
     UserRef,
 )
 
-_OPEN_EVENTS: dict[str, type[Event]] = {"message": MessageEvent, "command": CommandEvent}
+_OPEN_EVENTS: dict[str, type[Event]] = {
+    "message": MessageEvent, "command": CommandEvent, "press": PressEvent,
+}  # fmt: skip
 
 
 def dump_json(value: Any) -> str:
@@ -30,21 +34,26 @@ def dump_json(value: Any) -> str:
 
 def dump_receipt(receipt: Receipt) -> str:
     """A receipt as JSON, without its event id and without `duplicate`."""
+    offer = [[button.action, button.label] for button in receipt.offer]
     return dump_json(
-        {"e": receipt.event_id, "o": receipt.outcome, "x": receipt.text, "t": receipt.turn}
-    )
+        {
+            "e": receipt.event_id, "o": receipt.outcome, "x": receipt.text, "t": receipt.turn,
+            **({"f": offer} if offer else {}),
+        }
+    )  # fmt: skip
 
 
 def load_receipt(text: str) -> Receipt:
     """A stored receipt; whoever gets it back is a replay, so it is marked `duplicate`."""
     raw = json.loads(text)
     return Receipt(
-        event_id=raw["e"], outcome=Outcome(raw["o"]), text=raw["x"], turn=raw["t"], duplicate=True
-    )
+        event_id=raw["e"], outcome=Outcome(raw["o"]), text=raw["x"], turn=raw["t"], duplicate=True,
+        offer=tuple(Button(action=action, label=label) for action, label in raw.get("f", ())),
+    )  # fmt: skip
 
 
 def dump_event(event: Event) -> str:
-    """A message or command event as JSON."""
+    """A message, a command or a press as JSON."""
     kind = next(name for name, cls in _OPEN_EVENTS.items() if isinstance(event, cls))
     return dump_json({"kind": kind, **dataclasses.asdict(event)})
 

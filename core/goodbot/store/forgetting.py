@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store import access, adapters, codec, people, turns
+from goodbot.store import access, adapters, codec, people, retries, turns
 from goodbot.store.query import fetch
 from goodbot.turns import Turn
 
@@ -116,11 +116,14 @@ async def _in_prompts(
         turn = await turns.get(db, id_)
         said += [str(turn.messages[-1]["content"])] if turn else []
     quoting: set[str] = set()
+    lost: set[str] = set()
+    """Retries of what goes: without the earlier answer, their prompts say nothing."""
     scrubbed: list[Turn] = []
     words = {run for text in said for run in _runs(text)}
     for turn in theirs:  # oldest first: what quotes a quotation comes later
-        if words.intersection(_runs(turn.response)):
+        if words.intersection(_runs(turn.response)) or turn.id in lost:
             quoting.add(turn.id)
+            lost |= await retries.later(db, {turn.id})
         else:
             gone = {*mine, *quoting}
             scrubbed.append(
@@ -230,6 +233,7 @@ async def _delete_person(
             await people.revoke(db, who)
         for table, column in (
             ("channels", "enabled_by"), ("grants", "given_by"), ("quarantines", "made_by"),
+            ("retries", "asked_by"),
         ):  # fmt: skip
             await db.execute(
                 f"UPDATE {table} SET {column} = ? WHERE {column} = ?",  # noqa: S608

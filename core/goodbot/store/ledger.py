@@ -9,7 +9,7 @@ import aiosqlite
 
 from goodbot.events import MessageRef, OrderKey, RatingEvent, RatingKind, Receipt
 from goodbot.ratings import LedgerEvent, Opinion, fold, is_stars
-from goodbot.store import codec, people, quarantine
+from goodbot.store import codec, people, quarantine, retries
 from goodbot.store.query import fetch
 
 
@@ -35,6 +35,8 @@ class Found:
     """The turn that it speaks of, or None while we do not know it."""
     overtaken: bool
     """A retraction that names it has come first."""
+    known: bool
+    """Its message carries an answer of ours."""
 
 
 _FIND = (
@@ -47,22 +49,27 @@ _FIND = (
     " (SELECT turn FROM events"
     " WHERE (connector, account, event_id) = (:connector, :account, :retracts)),"
     " EXISTS (SELECT 1 FROM events"
-    " WHERE turn IS NULL AND (connector, account, retracts) = (:connector, :account, :event))"
+    " WHERE turn IS NULL AND (connector, account, retracts) = (:connector, :account, :event)),"
+    " EXISTS (SELECT 1 FROM messages m JOIN retries r ON r.turn = m.turn WHERE"
+    " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message))"
 )
 
 
-async def find(db: aiosqlite.Connection, event: RatingEvent) -> Found:
+async def find(db: aiosqlite.Connection, event: RatingEvent, *, moved: bool = False) -> Found:
     """All that is asked about an incoming rating. One trip to the database: every rating makes it.
 
-    A client can send any turn with a button; where we know the message, its turn decides.
+    A client can send any turn with a button; where we know the message, its turn decides. `moved`
+    as in `retries.meant`, which decides where a message has carried several.
     """
     values = {
         "connector": event.user.connector, "account": event.user.account, "event": event.event_id,
         "channel": event.channel.id, "message": event.message_id, "turn": event.turn,
         "retracts": event.retracts,
     }  # fmt: skip
-    ((receipt, carried, named, retracted, overtaken),) = await fetch(db, _FIND, values)
-    if event.message_id and carried is not None:
+    ((receipt, carried, named, retracted, overtaken, retried),) = await fetch(db, _FIND, values)
+    if retried and receipt is None and not event.retracts:
+        turn = await retries.meant(db, event, carried, moved=moved)
+    elif event.message_id and carried is not None and not (retried and event.retracts):
         turn = carried if event.turn in ("", carried) else None
     elif event.turn:
         turn = named
@@ -72,6 +79,7 @@ async def find(db: aiosqlite.Connection, event: RatingEvent) -> Found:
         receipt=codec.load_receipt(receipt) if receipt is not None else None,
         turn=turn,
         overtaken=bool(overtaken),
+        known=carried is not None and not event.retracts,
     )
 
 
@@ -124,9 +132,13 @@ async def attach(
 ) -> list[LabelChange]:
     """Remember which messages carry a turn, and give it the ratings that overtook this record."""
     raters: set[str] = set()
-    for message in messages:
+    for position, message in enumerate(messages):
         key = (message.channel.connector, message.channel.account, message.channel.id, message.id)
-        await db.execute("INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?)", (*key, turn))
+        await db.execute(
+            "INSERT OR REPLACE INTO messages (connector, account, channel, message, turn, position)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (*key, turn, position),
+        )
         rows = await fetch(
             db,
             "UPDATE events SET turn = ? WHERE turn IS NULL"

@@ -185,19 +185,19 @@ async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int) -> int:
     return count
 
 
-async def judged(db: aiosqlite.Connection, run: int) -> list[dict[str, float]]:
-    """What the gate found on held-out ratings in the runs before this one, on its base model.
+async def judged(db: aiosqlite.Connection, pool: Pool, run: int) -> list[dict[str, float]]:
+    """What the gate found on held-out ratings in the runs of the pool's base model before `run`.
 
     Of the runs that count still, passed or refused: the four sums `n`, `xx`, `xy`, `yy` of each (see
     docs/worker-protocol.md), the newest first. A rating is held out once, so none is there twice.
     """
     rows = await fetch(
         db,
-        "SELECT json_extract(r.metrics, '$.metrics') FROM runs r, runs this WHERE this.id = ?"
-        " AND (r.scope, r.model) = (this.scope, this.model) AND r.id < this.id"
+        "SELECT json_extract(r.metrics, '$.metrics') FROM runs r"
+        " WHERE (r.scope, r.model) = (?, ?) AND r.id < ?"
         " AND r.state IN ('activated', 'refused') AND json_extract(r.metrics, '$.metrics.xx') > 0"
         " ORDER BY r.id DESC LIMIT ?",
-        (run, _JUDGED),
+        (pool.scope, pool.model, run, _JUDGED),
     )
     found = [json.loads(row[0]) for row in rows]
     return [

@@ -28,6 +28,13 @@ class Exchange:
     talker: str
     question: str
     answer: str
+    answer_tokens: int = 0
+    """What the sampler counted; 0 where it gave no tokens, here and below."""
+    prompt_tokens: int = 0
+    """Of the whole prompt that it was answered to."""
+    prompt_bytes: int = 0
+    """That prompt's words in UTF-8."""
+    prompt_messages: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +47,8 @@ class RatedTurn:
     version: int
     value: float | None
     created_at: float
+    instead_of: str = ""
+    """The answer that this one was to replace."""
 
 
 async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> None:
@@ -103,6 +112,16 @@ async def get(db: aiosqlite.Connection, turn: str) -> Turn | None:
     return from_row(row) if row else None
 
 
+async def some(db: aiosqlite.Connection, ids: Sequence[str]) -> dict[str, Turn]:
+    """Those of these turns that are stored, by their ids."""
+    rows = await fetch(
+        db,
+        f"SELECT {_COLUMNS} FROM turns WHERE id IN (SELECT value FROM json_each(?))",  # noqa: S608
+        (codec.dump_json(ids),),
+    )
+    return {row[0]: from_row(row) for row in rows}
+
+
 async def missing(db: aiosqlite.Connection, ids: Sequence[str]) -> set[str]:
     """Those of these turns that are not stored any more."""
     rows = await fetch(
@@ -142,16 +161,32 @@ async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str =
     return row[0] if row else None
 
 
+# A retry's question is that of the first answer, which lies before all answers in its prompt.
+_QUESTION = "json_extract(t.messages, '$[#-' || (1 + 2 * coalesce(r.depth, 0)) || '].content')"
+_SENT = "EXISTS (SELECT 1 FROM messages m WHERE m.turn = {})"
+
+
 async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[Exchange]:
-    """The last `limit` exchanges of a place, oldest first."""
+    """The last `limit` exchanges of a place, oldest first; of an answer and its retries the last."""
     rows = await fetch(
         db,
-        "SELECT id, connector || ':' || talker, json_extract(messages, '$[#-1].content'), response"
-        " FROM turns WHERE (connector, account, channel, thread) = (?, ?, ?, ?) AND response <> ''"
-        " ORDER BY seq DESC LIMIT ?",
+        f"SELECT t.id, t.connector || ':' || t.talker, {_QUESTION}, t.response,"  # noqa: S608
+        " length(t.tokens) / 4, length(t.prompt_tokens) / 4,"
+        " (SELECT sum(length(CAST(json_extract(value, '$.content') AS BLOB))) FROM json_each(t.messages)),"
+        " json_array_length(t.messages) FROM turns t LEFT JOIN retries r ON r.turn = t.id"
+        " WHERE (t.connector, t.account, t.channel, t.thread) = (?, ?, ?, ?) AND t.response <> ''"
+        f" AND (r.turn IS NULL OR {_SENT.format('t.id')}) AND NOT EXISTS"
+        f" (SELECT 1 FROM retries l WHERE l.instead_of = t.id AND {_SENT.format('l.turn')})"
+        " ORDER BY t.seq DESC LIMIT ?",
         (channel.connector, channel.account, channel.id, channel.thread, limit),
     )
-    found = [Exchange(turn=r[0], talker=r[1], question=r[2], answer=r[3]) for r in rows]
+    found = [
+        Exchange(
+            turn=r[0], talker=r[1], question=r[2], answer=r[3], answer_tokens=r[4],
+            prompt_tokens=r[5], prompt_bytes=r[6], prompt_messages=r[7],
+        )
+        for r in rows
+    ]  # fmt: skip
     return found[::-1]
 
 
@@ -159,15 +194,16 @@ async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> 
     """The newest turns with the mean of their labels, newest first."""
     rows = await fetch(
         db,
-        "SELECT id, json_extract(messages, '$[#-1].content'), response, version, avg(value), created_at"
-        " FROM turns LEFT JOIN labels ON labels.turn = id WHERE ? IN ('', connector)"
-        " GROUP BY id ORDER BY seq DESC LIMIT ?",
+        f"SELECT t.id, {_QUESTION}, t.response, t.version, avg(l.value), t.created_at,"  # noqa: S608
+        " coalesce(r.instead_of, '') FROM turns t LEFT JOIN labels l ON l.turn = t.id"
+        " LEFT JOIN retries r ON r.turn = t.id WHERE ? IN ('', t.connector)"
+        " GROUP BY t.id ORDER BY t.seq DESC LIMIT ?",
         (connector, limit),
     )
     return [
         RatedTurn(
             turn=row[0], prompt=row[1], response=row[2], version=row[3], value=row[4],
-            created_at=row[5],
+            created_at=row[5], instead_of=row[6],
         )
         for row in rows
     ]  # fmt: skip
@@ -179,7 +215,8 @@ async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> 
     rows = await fetch(
         db,
         "SELECT t.id, t.account, t.channel, t.channel_kind, t.thread, m.message FROM turns t"
-        " JOIN messages m ON m.turn = t.id WHERE t.connector = ? AND t.created_at > ? ORDER BY t.seq",
+        " JOIN messages m ON m.turn = t.id WHERE t.connector = ? AND t.created_at > ?"
+        " ORDER BY t.seq, m.position",
         (connector, since),
     )
     for turn, account, channel, kind, thread, message in rows:
@@ -191,7 +228,38 @@ async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> 
             thread=thread,
         )
         found.setdefault(turn, []).append(MessageRef(channel=place, id=message))
-    return [OpenTurn(turn=turn, messages=tuple(refs)) for turn, refs in found.items()]
+    known = await _reactions(db, connector, since)
+    return [
+        OpenTurn(turn=turn, messages=tuple(refs), reactions=frozenset(known.get(turn, ())))
+        for turn, refs in found.items()
+    ]
+
+
+async def _reactions(
+    db: aiosqlite.Connection, connector: str, since: float
+) -> dict[str, list[tuple[str, str, str]]]:
+    """By turn, the reactions that nobody has taken off again: message, user id, source.
+
+    Also those that were given to an answer whose place this turn took in the same message.
+    """
+    rows = await fetch(
+        db,
+        "WITH RECURSIVE shown (id) AS (SELECT id FROM turns WHERE connector = ? AND created_at > ?"
+        " UNION SELECT instead_of FROM retries JOIN shown ON turn = id)"
+        " SELECT turn, message, rater, source FROM ("
+        " SELECT m.turn, m.message, e.rater, e.source, e.kind, row_number() OVER ("
+        "  PARTITION BY m.turn, m.message, e.rater, e.source"
+        "  ORDER BY e.time_ms DESC, e.tiebreak DESC) AS newest"
+        " FROM events e JOIN messages m ON (m.connector, m.account, m.channel, m.message)"
+        "  = (e.connector, e.account, e.channel, e.message)"
+        " WHERE e.kind IN ('rate', 'retract') AND e.source LIKE 'reaction:%'"
+        " AND e.turn IN (SELECT id FROM shown)) WHERE newest = 1 AND kind = 'rate'",
+        (connector, since),
+    )
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for turn, message, rater, source in rows:
+        found.setdefault(turn, []).append((message, rater.partition(":")[2], source))
+    return found
 
 
 async def expire(db: aiosqlite.Connection, before: float) -> int:

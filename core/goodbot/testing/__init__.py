@@ -20,6 +20,7 @@ pytest.register_assert_rewrite(
     "goodbot.testing.connector",
     "goodbot.testing.connector_base",
     "goodbot.testing.connector_events",
+    "goodbot.testing.connector_feedback",
     "goodbot.testing.connector_ratings",
     "goodbot.testing.connector_replies",
 )

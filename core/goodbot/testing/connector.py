@@ -35,13 +35,14 @@ from goodbot.events import MessageEvent
 from goodbot.plugins import missing_modules
 from goodbot.testing.connector_base import QUIET, build
 from goodbot.testing.connector_events import EventsContract
+from goodbot.testing.connector_feedback import FeedbackContract
 from goodbot.testing.connector_ratings import RatingsContract
 from goodbot.testing.connector_replies import RepliesContract
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import PlatformDriver
 
 
-class ConnectorContract(EventsContract, RatingsContract, RepliesContract):
+class ConnectorContract(EventsContract, RatingsContract, FeedbackContract, RepliesContract):
     """The whole suite: the package and its life here, the rest in the parts."""
 
     def test_the_plugin_module_imports_no_sdk(self, plugin: str, spec: ConnectorSpec) -> None:

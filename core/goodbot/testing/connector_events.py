@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from goodbot.connector import Connector, ConnectorSpec
+from goodbot.connector import Capability, Connector, ConnectorSpec
 from goodbot.events import ChannelKind, MessageEvent, Reply
 from goodbot.testing.connector_base import QUIET, ConnectorFixtures, build, eventually
 from goodbot.testing.host import RecordingHost
@@ -61,6 +61,45 @@ class EventsContract(ConnectorFixtures):
         await platform.say("tell me more", room=ChannelKind.SHARED, reply_to=ref.id)
         event = (await host.received(MessageEvent, 2))[-1]
         assert (event.addressed, event.reply_to) == (True, ref.id)
+
+    async def test_each_thread_is_a_conversation_of_its_own(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        self.need(spec, Capability.THREADS)
+        self.need_room(platform, ChannelKind.SHARED)
+        room = ChannelKind.SHARED
+        for thread in ("one", "two", "one"):
+            await platform.say("hello", room=room, mention=True, thread=thread)
+        first, other, again = await host.received(MessageEvent, 3)
+        assert first.channel == again.channel
+        assert first.channel.id == other.channel.id
+        assert first.channel.thread != other.channel.thread
+        await connector.send(other.channel, Reply(text="In two.", reply_to=other.message_id))
+        await connector.stream(again.channel, again.message_id).finish(Reply(text="In one."))
+        posts = {post.text: post.thread for post in await platform.posts(room)}
+        assert posts == {"In two.": "two", "In one.": "one"}
+
+    async def test_what_is_attached_is_named_and_not_read(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        self.need(spec, Capability.ATTACHMENTS)
+        await platform.say("Look!", attachments=["image", "file report.pdf"])
+        await platform.say("", attachments=["image"])
+        both, alone = await host.received(MessageEvent, 2)
+        assert (both.text, alone.text) == ("Look!", "")
+        named = ", ".join(both.attachments)
+        assert "image" in named
+        assert "report.pdf" in named, "a file by its name"
+        assert alone.attachments == ("image",)
+        assert all(len(name) <= 100 for name in both.attachments), "names, no contents"
 
     async def test_bots_and_our_own_messages_are_ignored(
         self, connector: Connector, host: RecordingHost, platform: PlatformDriver

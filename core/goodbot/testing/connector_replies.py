@@ -73,6 +73,56 @@ class RepliesContract(ConnectorFixtures):
         await connector.edit(ref, Reply(text="Final."))
         assert [(post.id, post.text) for post in await platform.posts()] == [(ref.id, "Final.")]
 
+    async def test_another_answer_takes_the_place_of_the_old_one(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        self.need(spec, Capability.EDITS)
+        asked = await self.asked(host, platform)
+        old = await connector.send(
+            asked.channel, Reply(text="Old.", turn=TURN, buttons=(GOOD, BAD))
+        )
+        await connector.send(asked.channel, Reply(text="Something else."))
+        stream = connector.replace(old, asked.channel)
+        await stream.append("Anoth")
+        await stream.append("er.")
+        again = Reply(text="Another.", turn="another", buttons=(GOOD, BAD))
+        refs = await stream.finish(again)
+        assert refs == old
+        posts = await platform.posts()
+        assert [(post.id, post.text) for post in posts] == [
+            (old[0].id, "Another."), (posts[1].id, "Something else."),
+        ]  # fmt: skip
+        if Capability.BUTTONS in spec.capabilities:
+            assert posts[0].buttons == ("good", "bad")
+
+    async def test_a_replaced_answer_leaves_none_of_its_words(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        """A long one by a short one and back, as when no new answer comes."""
+        self.need(spec, Capability.EDITS)
+        asked = await self.asked(host, platform)
+        text = ("play " * (spec.message_limit // 3)).strip()
+        first = connector.stream(asked.channel, asked.message_id)
+        old = await first.finish(Reply(text=text, turn=TURN))
+        assert len(old) > 1
+        short = await connector.replace(old, asked.channel).finish(Reply(text="Short.", turn=TURN))
+        assert short[0] == old[0]
+        posts = await platform.posts()
+        assert posts[0].text == "Short."
+        assert not any("play" in post.text for post in posts)
+        assert {post.id for post in posts} == {ref.id for ref in short}, "what carries the turn"
+        back = await connector.replace(short, asked.channel).finish(Reply(text=text, turn=TURN))
+        shown = {post.id: post.text for post in await platform.posts()}
+        assert words("".join(shown[ref.id] for ref in back)) == words(text)
+
     async def test_a_stream_ends_with_the_whole_answer(
         self, connector: Connector, host: RecordingHost, platform: PlatformDriver
     ) -> None:

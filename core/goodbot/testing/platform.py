@@ -11,11 +11,16 @@ from goodbot.events import ChannelKind, MessageRef
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Post:
-    """A message of ours as a person sees it now. `buttons` are the actions under it."""
+    """A message of ours as a person sees it now. `buttons` are the actions under it.
+
+    Those of an offer (see `PlatformDriver.offers`) are not among them.
+    """
 
     id: str
     text: str
     buttons: tuple[str, ...] = ()
+    thread: str = ""
+    """The name that `say` gave the thread where it stands. Needed with THREADS."""
 
 
 class PlatformDriver(Protocol):
@@ -44,8 +49,17 @@ class PlatformDriver(Protocol):
         room: ChannelKind = ChannelKind.PRIVATE,
         mention: bool = False,
         reply_to: str = "",
+        thread: str = "",
+        attachments: Sequence[str] = (),
     ) -> str:
-        """A person writes, with `mention` to the bot; the message's id."""
+        """A person writes, with `mention` to the bot; the message's id.
+
+        `thread` (only with THREADS) is the driver's own name for a thread or topic of that room:
+        what is said under one name is in one thread, which is opened when it is first named. Where
+        a thread hangs on a message (Slack), that first message may be the one it hangs on.
+        `attachments` (only with ATTACHMENTS) come with the message: `image`, or `file NAME`. With
+        them `text` may be empty.
+        """
         ...
 
     async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
@@ -59,7 +73,29 @@ class PlatformDriver(Protocol):
         ...
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
-        """A person presses the button with this action. Needed with BUTTONS."""
+        """A person presses the button with this action. Needed with BUTTONS.
+
+        It stands under the message, or in what only this person is shown of it (`offers`).
+        """
+        ...
+
+    async def offers(self, user: str = "ada") -> Sequence[str]:
+        """The actions of the newest `Receipt.offer` that this person can press. Needed with BUTTONS.
+
+        Empty where none is shown. Wherever it stands (an ephemeral message, a second row under the
+        answer in a private chat), nobody else may see it.
+        """
+        ...
+
+    async def comment(
+        self, message: MessageRef, text: str, *, better: bool = False, user: str = "ada"
+    ) -> None:
+        """A person types what was wrong with an answer. Needed with COMMENTS.
+
+        With `better`: what it should have been. In whatever way the platform has: a modal that a
+        button opens and that is then submitted, an answer to a prompt. The person may have called
+        the answer bad before, and got an offer for that.
+        """
         ...
 
     async def posts(self, room: ChannelKind = ChannelKind.PRIVATE) -> Sequence[Post]:

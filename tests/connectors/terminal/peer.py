@@ -34,6 +34,7 @@ class TerminalPeer:
         self._posts: list[Post] = []
         self._streamed = ""
         self._receipts: list[str] = []
+        self._offer: tuple[str, ...] = ()
         self._turns: dict[str, str] = {}
         self._at = 0
         self.lines: list[dict[str, Any]] = []
@@ -51,6 +52,8 @@ class TerminalPeer:
         room: ChannelKind = ChannelKind.PRIVATE,
         mention: bool = False,
         reply_to: str = "",
+        thread: str = "",
+        attachments: Sequence[str] = (),
     ) -> str:
         return await self._send({"say": text})
 
@@ -63,9 +66,21 @@ class TerminalPeer:
         raise NotImplementedError
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
-        turn = self._turns[message.id]
-        rating = {"rate": 1 if action == "good" else -1, "turn": turn, "message": message.id}
-        await self._send(rating)
+        await asyncio.sleep(0.05)  # until the answer is here
+        place = {"turn": self._turns[message.id], "message": message.id}
+        if action in ("good", "bad"):
+            await self._send({"rate": 1 if action == "good" else -1, **place})
+        else:
+            await self._send({"press": action, **place})
+
+    async def offers(self, user: str = "ada") -> Sequence[str]:
+        await asyncio.sleep(0.05)
+        return self._offer if user == "ada" else ()
+
+    async def comment(
+        self, message: MessageRef, text: str, *, better: bool = False, user: str = "ada"
+    ) -> None:
+        raise NotImplementedError("words go to the control socket, as commands")
 
     async def posts(self, room: ChannelKind = ChannelKind.PRIVATE) -> Sequence[Post]:
         await asyncio.sleep(0.05)
@@ -123,7 +138,8 @@ class TerminalPeer:
             case {"failed": text}:
                 self._posts.append(Post(id="failed", text=text))
                 self._streamed = ""
-            case {"receipt": text}:
+            case {"receipt": text, "offer": offer}:
                 self._receipts.append(text)
+                self._offer = tuple(offer)
             case _:
                 pass

@@ -9,8 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.buttons import retry_row
 from goodbot.errors import ServerError
-from goodbot.events import MessageEvent, RatingEvent, RatingKind, Reply
+from goodbot.events import (
+    MessageEvent,
+    Outcome,
+    PressEvent,
+    RatingEvent,
+    RatingKind,
+    Receipt,
+    Reply,
+)
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.terminal import SPEC, TerminalSettings
 from goodbot_connectors.terminal.connector import TerminalConnector
@@ -194,3 +203,38 @@ async def test_an_answer_can_be_stopped(
     failed = await client.next("failed")
     assert failed == {"failed": "Stopped.", "to": event.message_id}
     assert connector.stopped == set()
+
+
+async def test_another_answer_is_the_answer_to_its_press(
+    connector: TerminalConnector, host: RecordingHost, attach: Any
+) -> None:
+    client = await attach()
+    client.send({"say": "hello", "id": "q"})
+    [asked] = await host.received(MessageEvent)
+    [old] = await connector.send(asked.channel, Reply(text="Old.", turn="t"))
+    client.send({"press": "again:long", "turn": "t", "message": old.id, "id": "p"})
+    [press] = await host.received(PressEvent)
+    assert (press.action, press.turn, press.message_id) == ("again:long", "t", old.id)
+    await connector.acknowledge(press, Receipt(event_id="p", outcome=Outcome.ACCEPTED))
+    stream = connector.replace((old,), asked.channel)
+    await stream.append("New")
+    assert (await client.next("text"))["to"] == "p"
+    await stream.finish(Reply(text="New.", turn="n"))
+    answer = await client.next("answer")
+    assert (answer["answer"], answer["to"], answer["turn"]) == ("New.", "p", "n")
+    failed = Receipt(event_id="p", outcome=Outcome.FAILED, text="That answer was replaced already.")
+    await connector.acknowledge(press, failed)
+    assert await client.next("receipt") == {
+        "receipt": failed.text, "id": "p", "turn": "", "value": None, "offer": [],
+    }  # fmt: skip
+
+
+async def test_what_is_offered_comes_with_the_receipt(
+    connector: TerminalConnector, host: RecordingHost, attach: Any
+) -> None:
+    client = await attach()
+    client.send({"rate": -1, "turn": "t", "id": "r"})
+    [event] = await host.received(RatingEvent)
+    receipt = Receipt(event_id="r", outcome=Outcome.ACCEPTED, text="Bad.", offer=retry_row())
+    await connector.acknowledge(event, receipt)
+    assert (await client.next("receipt"))["offer"][0] == "again:long"

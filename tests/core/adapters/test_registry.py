@@ -243,7 +243,7 @@ async def test_what_was_replaced_is_unloaded(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await versions(bot, 2)
         assert await loaded(bot) == [2]
-        await bot.command("rollback")
+        await bot.rollback()
         assert await loaded(bot) == [1]
         await bot.command("off")
         assert await loaded(bot) == []
@@ -267,7 +267,7 @@ async def test_a_rollback_while_it_trains_wins(tmp_path: Path) -> None:
         await versions(bot, 1)
         await bot.rated(8)
         await bot.start_training()
-        assert "base model" in await bot.command("rollback")
+        assert "base model" in await bot.rollback()
         assert (await bot.run(2)).state == "superseded"
         await bot.start_training()
         assert await bot.app.registry.activate(1, expected=0)

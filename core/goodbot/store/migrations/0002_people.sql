@@ -37,6 +37,21 @@ UPDATE channels SET noticed_at = enabled_at;
 -- first. Forgetting finds them by it, also when their own turn has expired.
 ALTER TABLE turns ADD COLUMN context TEXT NOT NULL DEFAULT '[]';
 
+-- Answers that were asked for in place of another one: the two are a pair. The prompt of the later
+-- one holds the earlier one and what was wrong with it. When it was asked for, by the platform's
+-- clock, tells which of the answers that one message has carried a rating speaks of.
+CREATE TABLE retries (
+  turn TEXT NOT NULL PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
+  instead_of TEXT NOT NULL, -- a turn, which may have expired
+  depth INTEGER NOT NULL,   -- how many answers to the question came before it
+  hint TEXT NOT NULL, asked_by TEXT NOT NULL,
+  time_ms INTEGER NOT NULL, tiebreak TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX retries_by_earlier ON retries (instead_of);
+
+-- In which order the messages of one answer were sent.
+ALTER TABLE messages ADD COLUMN position INTEGER NOT NULL DEFAULT 0;
+
 -- What the audit trail calls people who are no owners: random, so that a trail that nobody can
 -- change still forgets who it speaks of once the row here is gone.
 CREATE TABLE aliases (

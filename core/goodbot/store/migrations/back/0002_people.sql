@@ -8,6 +8,8 @@ UPDATE OR REPLACE labels SET rater = (SELECT e.rater FROM events e WHERE e.seq =
 DROP TABLE links;
 DROP TABLE quarantines;
 DROP TABLE aliases;
+DROP TABLE retries;
+ALTER TABLE messages DROP COLUMN position;
 DROP INDEX audit_by_actor;
 DROP INDEX turns_by_talker;
 DROP INDEX events_by_rater;

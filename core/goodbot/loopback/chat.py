@@ -1,25 +1,13 @@
-"""A chat platform in memory: for programs that embed goodbot, for the demo, for tests.
-
-It is a connector like any other: what a person does here goes through `ConnectorHost.submit`, and
-what they see comes back through `send` and `acknowledge`. Register this module as a plugin and
-name the people in the grants::
-
-    plugins = open_plugins(config)
-    plugins.register(loopback, "loopback")
-    async with App.open(config, plugins, grants={"loopback": Grants(owners=("owner",))}) as app:
-        chat = loopback.of(app.connectors.running)
-        answer = await chat.say("What is 2 + 2?")
-        await chat.react(answer, "👍")
-"""
+"""The chat itself: what people do on it, and what the core shows them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from goodbot.connector import Capability, Connector, ConnectorHost, ConnectorSpec, ReplyStream
+from goodbot import buttons
+from goodbot.connector import Connector, ConnectorHost, ReplyStream
 from goodbot.errors import FatalConnectorError
 from goodbot.events import (
     ChannelKind,
@@ -30,48 +18,14 @@ from goodbot.events import (
     MessageRef,
     OrderKey,
     Outcome,
+    PressEvent,
     RatingEvent,
     RatingKind,
     Receipt,
     Reply,
     UserRef,
 )
-from goodbot.hookspecs import hookimpl
-
-OWNER = "owner"
-"""Who speaks when nobody else is named."""
-
-VALUES = {"👍": 1.0, "👎": -1.0}
-"""The reactions that are ratings here."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoopbackSettings:
-    """It has no settings."""
-
-
-SPEC = ConnectorSpec(
-    name="loopback",
-    factory="goodbot.loopback:Loopback",
-    capabilities=Capability.REACTIONS | Capability.EPHEMERAL | Capability.GROUPS,
-    settings=LoopbackSettings,
-    message_limit=1_000_000,
-)
-
-
-@hookimpl
-def register_connector() -> ConnectorSpec:
-    """Offer the platform in memory."""
-    return SPEC
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What a person sees after they wrote. `turn` is empty when it cannot be rated."""
-
-    text: str
-    turn: str
-    message: MessageRef
+from goodbot.loopback.spec import OWNER, SPEC, VALUES, Answer
 
 
 class Loopback(Connector):
@@ -89,6 +43,8 @@ class Loopback(Connector):
         """All its answers, oldest first."""
         self.news: list[Answer] = []
         """All that it has said unasked, oldest first."""
+        self.edits: list[Answer] = []
+        """What its messages were changed to, oldest first."""
         self.groups: dict[str, set[str]] = {}
         """Who is in which group of this platform."""
         self._answers: dict[str, asyncio.Future[Answer]] = {}
@@ -140,6 +96,48 @@ class Loopback(Connector):
         """Take a reaction away again."""
         return await self._rate(answer, RatingKind.RETRACT, emoji, user, None)
 
+    async def press(self, answer: Answer, action: str, *, user: str = OWNER) -> Receipt:
+        """Press a button at an answer, and wait until what it stands for is done.
+
+        The receipt of another answer (`again:HINT`) comes at once; `again` waits for it.
+        """
+        common = self._at(answer, user)
+        if (pressed := buttons.rating(action)) is not None:
+            rating = RatingEvent(
+                **common, kind=RatingKind.RATE, source=pressed.source, value=pressed.value
+            )
+            [receipt] = await self.host.submit([rating], cursor=str(self._count))
+            return receipt
+        event = PressEvent(**common, action=action)
+        waiting = self._receipts[event.event_id] = asyncio.get_running_loop().create_future()
+        try:
+            [receipt] = await self.host.submit([event], cursor=str(self._count))
+            runs = receipt.outcome is Outcome.ACCEPTED and buttons.is_command(event)
+            return await waiting if runs else receipt
+        finally:
+            del self._receipts[event.event_id]
+
+    async def again(self, answer: Answer, hint: str, *, user: str = OWNER) -> Answer:
+        """Ask for another answer in place of this one, and wait for what stands there then.
+
+        `hint` is one of `goodbot.buttons.HINTS`. The same answer comes back where none is made.
+        """
+        waiting = self._answers[answer.message.id] = asyncio.get_running_loop().create_future()
+        try:
+            receipt = await self.press(answer, f"{buttons.RETRY}:{hint}", user=user)
+            return await waiting if receipt.outcome is Outcome.ACCEPTED else answer
+        finally:
+            del self._answers[answer.message.id]
+
+    async def comment(
+        self, answer: Answer, text: str, *, better: bool = False, user: str = OWNER
+    ) -> Receipt:
+        """Say what was wrong with an answer, or with `better` what it should have been."""
+        kind = RatingKind.BETTER if better else RatingKind.COMMENT
+        event = RatingEvent(**self._at(answer, user), kind=kind, source="loopback", text=text)
+        [receipt] = await self.host.submit([event], cursor=str(self._count))
+        return receipt
+
     async def command(
         self, name: str, args: str = "", *, user: str = OWNER, channel: str = "", reply_to: str = ""
     ) -> Receipt:
@@ -161,14 +159,17 @@ class Loopback(Connector):
     async def _rate(
         self, answer: Answer, kind: RatingKind, emoji: str, user: str, value: float | None
     ) -> Receipt:
-        common = self._common(user, "")
-        common["channel"] = answer.message.channel
-        event = RatingEvent(
-            **common, kind=kind, message_id=answer.message.id, source=f"reaction:{emoji}",
-            value=value,
-        )  # fmt: skip
+        common = self._at(answer, user)
+        del common["turn"]  # a platform names the message only
+        event = RatingEvent(**common, kind=kind, source=f"reaction:{emoji}", value=value)
         [receipt] = await self.host.submit([event], cursor=str(self._count))
         return receipt
+
+    def _at(self, answer: Answer, user: str) -> dict[str, Any]:
+        """What all events at an answer say."""
+        common = self._common(user, "")
+        place = {"channel": answer.message.channel, "message_id": answer.message.id}
+        return {**common, **place, "turn": answer.turn}
 
     def _common(self, user: str, channel: str, name: str = "") -> dict[str, Any]:
         self._count += 1
@@ -193,12 +194,21 @@ class Loopback(Connector):
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
         return _Stream(self, channel, reply_to)
 
+    def replace(self, messages: Sequence[MessageRef], channel: ChannelRef) -> ReplyStream:
+        return _Stream(self, channel, messages[0].id, messages[0])
+
     async def private(self, user: str) -> ChannelRef:
         return ChannelRef(
             connector=self.spec.name, account=self.account, id=user, kind=ChannelKind.PRIVATE
         )
 
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
+        if (
+            isinstance(event, PressEvent)
+            and receipt.outcome is Outcome.ACCEPTED
+            and not receipt.text
+        ):
+            return  # only that it was taken in: what it comes to follows
         waiting = self._receipts.get(event.event_id)
         if waiting is not None and not waiting.done():
             waiting.set_result(receipt)
@@ -208,10 +218,15 @@ class Loopback(Connector):
             raise FatalConnectorError(f"there is no group {group!r} here")
         return frozenset(self.groups[group])
 
-    def _post(self, channel: ChannelRef, reply: Reply, reply_to: str) -> MessageRef:
-        message = MessageRef(channel=channel, id=f"a{self._count}-{len(self.replies)}")
-        answer = Answer(text=reply.text, turn=reply.turn, message=message)
-        self.replies.append(answer)
+    def _post(
+        self, channel: ChannelRef, reply: Reply, reply_to: str, place: MessageRef | None = None
+    ) -> MessageRef:
+        message = place or MessageRef(channel=channel, id=f"a{self._count}-{len(self.replies)}")
+        answer = Answer(
+            text=reply.text, turn=reply.turn, message=message,
+            buttons=tuple(button.action for button in reply.buttons),
+        )  # fmt: skip
+        (self.edits if place else self.replies).append(answer)
         waiting = self._answers.get(reply_to)
         if waiting is not None and not waiting.done():
             # Who waits runs on after the core has queued its record of this message, so that a
@@ -223,24 +238,21 @@ class Loopback(Connector):
 class _Stream(ReplyStream):
     """Collects nothing: the whole answer is posted, or the reason why there is none."""
 
-    def __init__(self, chat: Loopback, channel: ChannelRef, reply_to: str) -> None:
+    def __init__(
+        self, chat: Loopback, channel: ChannelRef, reply_to: str, place: MessageRef | None = None
+    ) -> None:
         self._chat = chat
         self._channel = channel
         self._reply_to = reply_to
+        self._place = place
 
     async def append(self, text: str) -> None:
         pass
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
-        return (self._chat._post(self._channel, reply, self._reply_to),)  # noqa: SLF001  one class in two parts
+        post = self._chat._post  # noqa: SLF001  one class in two parts
+        place = (self._place,) if self._place else ()
+        return (post(self._channel, reply, self._reply_to, *place),)
 
     async def cancel(self, reason: str) -> None:
         self._chat._post(self._channel, Reply(text=reason), self._reply_to)  # noqa: SLF001
-
-
-def of(connectors: Mapping[str, Connector]) -> Loopback:
-    """The platform in memory among a running goodbot's connectors. Raises LookupError."""
-    for connector in connectors.values():
-        if isinstance(connector, Loopback):
-            return connector
-    raise LookupError("the loopback plugin is not registered, or no grants name it")

@@ -1,0 +1,106 @@
+"""What people typed at an answer: reasons, better answers, and the pairs that those make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.events import Message, RatingKind
+from goodbot.store import codec
+from goodbot.store.claimable import CONSENT, Pool
+from goodbot.store.query import fetch
+
+# What stands of the ledger `e`: not taken back by its author, and in no quarantine.
+_STANDS = (
+    "NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND (r.turn, r.rater) = (e.turn, e.rater)"
+    " AND ((r.connector, r.account, r.retracts) = (e.connector, e.account, e.event_id)"
+    " OR (r.source = '' AND r.retracts = '' AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))))"
+    " AND NOT EXISTS (SELECT 1 FROM quarantines q"
+    " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Remark:
+    """A reason (COMMENT) or a better answer (BETTER) that somebody typed. `at`: seconds since the epoch."""
+
+    turn: str
+    kind: RatingKind
+    rater: str
+    text: str
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preference:
+    """Two answers to one prompt, of which people prefer one."""
+
+    turn: str
+    """The answer of ours that the prompt was given for."""
+    messages: Sequence[Message]
+    preferred: str
+    other: str
+    source: str
+    """`better`: somebody typed the preferred one; `retry`: both are ours, and both are rated."""
+    rater: str = ""
+    """Who typed it, `connector:id`."""
+
+
+async def remarks(db: aiosqlite.Connection, turns: Sequence[str]) -> list[Remark]:
+    """What stands of what was typed at these answers, oldest first."""
+    rows = await fetch(
+        db,
+        "SELECT e.turn, e.kind, e.rater, e.text, e.received_at FROM events e"  # noqa: S608
+        " WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind IN ('comment', 'better')"
+        f" AND {_STANDS} ORDER BY e.time_ms, e.tiebreak, e.seq",
+        (codec.dump_json(list(turns)),),
+    )
+    return [
+        Remark(turn=row[0], kind=RatingKind(row[1]), rater=row[2], text=row[3], at=row[4])
+        for row in rows
+    ]
+
+
+async def preferences(db: aiosqlite.Connection, pool: Pool) -> list[Preference]:
+    """All pairs that may be learnt from: with consent, of the pool's base model; oldest first.
+
+    Of several better answers that one person typed for an answer the last counts. Of an answer and
+    its retry the one with the higher mean of its labels is preferred; equal ones are no pair.
+    """
+    may = f"t.scope = :scope AND t.model = :model AND t.trainable AND {CONSENT}"
+    typed = await fetch(
+        db,
+        "SELECT t.id, t.messages, e.text, t.response, e.rater FROM events e"  # noqa: S608
+        f" JOIN turns t ON t.id = e.turn WHERE e.kind = 'better' AND {_STANDS} AND {may}"
+        " ORDER BY e.time_ms, e.tiebreak, e.seq",
+        pool.values(),
+    )
+    last = {(row[0], row[4]): row for row in typed}
+    better = [
+        Preference(
+            turn=row[0], messages=json.loads(row[1]), preferred=row[2], other=row[3],
+            source="better", rater=row[4],
+        )
+        for row in last.values()
+        if row[2] != row[3]
+    ]  # fmt: skip
+    mean = "(SELECT avg(value) FROM labels WHERE turn = {})"
+    tried = await fetch(
+        db,
+        "SELECT t.id, t.messages, t.response, l.response,"  # noqa: S608
+        f" {mean.format('t.id')} AS first, {mean.format('l.id')} AS second"
+        " FROM retries r JOIN turns t ON t.id = r.instead_of JOIN turns l ON l.id = r.turn"
+        f" WHERE {may} AND l.trainable AND l.model = t.model AND first <> second ORDER BY l.seq",
+        pool.values(),
+    )
+    return better + [
+        Preference(
+            turn=row[0], messages=json.loads(row[1]), source="retry",
+            preferred=row[3] if row[5] > row[4] else row[2],
+            other=row[2] if row[5] > row[4] else row[3],
+        )
+        for row in tried
+    ]  # fmt: skip

@@ -1,0 +1,171 @@
+"""Answers that were asked for in place of another one, and which of them an event speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.events import MessageRef, OrderKey, PressEvent, RatingEvent, RatingKind
+from goodbot.store import codec, turns
+from goodbot.store.query import fetch, first
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retry:
+    """One answer that took the place of another one."""
+
+    turn: str
+    instead_of: str
+    depth: int
+    """How many answers to the same question came before it: 1 for the first retry."""
+    hint: str
+    """A key of `goodbot.buttons.HINTS`."""
+    asked_by: str
+    """The person who asked for it, `connector:id`."""
+    asked: OrderKey
+
+
+async def insert(db: aiosqlite.Connection, retry: Retry) -> None:
+    """Join two stored answers."""
+    await db.execute(
+        "INSERT INTO retries VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            retry.turn, retry.instead_of, retry.depth, retry.hint, retry.asked_by,
+            retry.asked.time_ms, retry.asked.tiebreak,
+        ),
+    )  # fmt: skip
+
+
+async def line(db: aiosqlite.Connection, turn: str) -> list[Retry]:
+    """How an answer came about: the retry that it is, the one whose place it took, and so on."""
+    rows = await fetch(
+        db,
+        "WITH RECURSIVE line AS (SELECT * FROM retries WHERE turn = ?"
+        " UNION SELECT r.* FROM retries r JOIN line ON r.turn = line.instead_of)"
+        " SELECT turn, instead_of, depth, hint, asked_by, time_ms, tiebreak FROM line"
+        " ORDER BY depth DESC",
+        (turn,),
+    )
+    return [
+        Retry(
+            turn=row[0], instead_of=row[1], depth=row[2], hint=row[3], asked_by=row[4],
+            asked=OrderKey(row[5], row[6]),
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+async def later(db: aiosqlite.Connection, earlier: set[str]) -> set[str]:
+    """All answers that came, directly or not, in place of one of these."""
+    rows = await fetch(
+        db,
+        "WITH RECURSIVE line (turn) AS (SELECT turn FROM retries WHERE instead_of IN"
+        " (SELECT value FROM json_each(?)) UNION SELECT r.turn FROM retries r"
+        " JOIN line ON r.instead_of = line.turn) SELECT turn FROM line",
+        (codec.dump_json(sorted(earlier)),),
+    )
+    return {row[0] for row in rows}
+
+
+async def replaced(db: aiosqlite.Connection, turn: str) -> bool:
+    """Whether another answer stands in its place."""
+    rows = await fetch(
+        db,
+        "SELECT 1 FROM retries r JOIN messages m ON m.turn = r.turn WHERE r.instead_of = ? LIMIT 1",
+        (turn,),
+    )
+    return first(rows) is not None
+
+
+async def standing(db: aiosqlite.Connection, turn: str) -> tuple[MessageRef, ...]:
+    """The messages that carry an answer now, as they were sent; none when it was replaced."""
+    stored = await turns.get(db, turn)
+    if stored is None:
+        return ()
+    rows = await fetch(db, "SELECT message FROM messages WHERE turn = ? ORDER BY position", (turn,))
+    return tuple(MessageRef(channel=stored.channel, id=row[0]) for row in rows)
+
+
+async def pressed(db: aiosqlite.Connection, event: PressEvent) -> str | None:
+    """The answer under which a button was pressed, as we know it; None for one that is not there."""
+    rows = await fetch(
+        db,
+        "SELECT (SELECT turn FROM messages"
+        " WHERE (connector, account, channel, message) = (:connector, :account, :channel, :message)),"
+        " (SELECT id FROM turns"
+        " WHERE (connector, account, channel, id) = (:connector, :account, :channel, :turn))",
+        {
+            "connector": event.user.connector, "account": event.user.account,
+            "channel": event.channel.id, "message": event.message_id, "turn": event.turn,
+        },
+    )  # fmt: skip
+    carried, named = rows[0]
+    if not event.turn:
+        return carried
+    if carried is None or carried == named:
+        return named
+    shown = [retry.instead_of for retry in await line(db, carried)]
+    return named if named in shown else None
+
+
+async def adopt(db: aiosqlite.Connection, turn: str, since: float) -> list[tuple[str, str]]:
+    """Give a retry the reactions that overtook the record of its messages.
+
+    They came in from `since` on, when it was being shown, and were taken for reactions to the answer
+    before. Returns `(turn, rater)` of the labels that are to be folded again.
+    """
+    retry = next(iter(await line(db, turn)), None)
+    if retry is None:
+        return []
+    rows = await fetch(
+        db,
+        "UPDATE events SET turn = ? WHERE turn = ? AND kind = 'rate' AND source LIKE 'reaction:%'"
+        " AND received_at >= ? RETURNING rater",
+        (turn, retry.instead_of, since),
+    )
+    return [(id_, rater) for (rater,) in rows for id_ in (retry.instead_of, turn)]
+
+
+async def meant(
+    db: aiosqlite.Connection, event: RatingEvent, carried: str, *, moved: bool
+) -> str | None:
+    """Which of the answers that its message has carried a rating event speaks of.
+
+    `carried` is the one that it carries now. What was said of an earlier answer stays with it: a
+    reaction that stands since then is no opinion of the later one, and removing it takes back what
+    it said where it said it. `moved`: the same person put another reaction in its place in the same
+    moment, which is a word on the answer that is there now, and takes nothing back of the earlier.
+    """
+    past = await line(db, carried)
+    shown = [carried, *(retry.instead_of for retry in past)]
+    if event.turn:
+        return event.turn if event.turn in shown else None
+    if event.source.startswith("reaction") and not moved:
+        said = await _last_said(db, event, shown)
+        if said is not None and (event.kind is RatingKind.RETRACT or said[1] == RatingKind.RATE):
+            return said[0]
+    for turn, retry in zip(shown, past, strict=False):
+        if retry.asked < event.order:
+            return turn
+    return shown[-1]
+
+
+async def _last_said(
+    db: aiosqlite.Connection, event: RatingEvent, shown: list[str]
+) -> tuple[str, str] | None:
+    """`(turn, kind)` of the last that this reaction of this person said before the event."""
+    user = event.user
+    rows = await fetch(
+        db,
+        "SELECT turn, kind FROM events WHERE turn IN (SELECT value FROM json_each(?))"
+        " AND (connector, account, message, source, rater) = (?, ?, ?, ?, ?)"
+        " AND kind IN ('rate', 'retract') AND (time_ms, tiebreak) <= (?, ?)"
+        " ORDER BY time_ms DESC, tiebreak DESC LIMIT 1",
+        (
+            codec.dump_json(shown), user.connector, user.account, event.message_id, event.source,
+            f"{user.connector}:{user.id}", event.order.time_ms, event.order.tiebreak,
+        ),
+    )  # fmt: skip
+    row = first(rows)
+    return (row[0], row[1]) if row else None

@@ -1,0 +1,217 @@
+"""One prompt → one answer: generation, the stored turn, the sent messages."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.buttons import STAR_ROW, THUMBS
+from goodbot.clock import Clock
+from goodbot.config import ServingConfig
+from goodbot.connector import Connector, ReplyStream
+from goodbot.dispatcher import Dispatcher
+from goodbot.errors import ConnectorError, RetriableError, ServerError, StoreError, StoreFullError
+from goodbot.events import (
+    ChannelKind,
+    ChannelRef,
+    Event,
+    Message,
+    MessageRef,
+    Receipt,
+    Reply,
+    UserRef,
+)
+from goodbot.models import ResolvedModel
+from goodbot.plugins import PluginHost
+from goodbot.prompts import Prompt
+from goodbot.server import Generated, GenerateRequest, Server
+from goodbot.store import Operation, Store, access, forgetting, inbox, ledger, retries, turns
+from goodbot.store.retries import Retry
+from goodbot.turns import Turn
+
+logger = logging.getLogger(__name__)
+
+_SEND_TRIES = 6
+_LONGEST_PAUSE = 60.0
+"""Seconds between two attempts to record an answer while the disk fails."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What is to be answered. `retry` joins the answer to the one whose place it takes."""
+
+    event: Event
+    channel: ChannelRef
+    talker: UserRef
+    """Whose words are answered; in a retry not always who pressed."""
+    prompt: Prompt
+    retry: Retry | None = None
+
+
+class Writer:
+    """Writes answers: each is stored as a turn before it is sent."""
+
+    def __init__(
+        self, *, store: Store, server: Server, dispatcher: Dispatcher,
+        plugins: PluginHost, clock: Clock, config: ServingConfig, model: ResolvedModel,
+        connectors: Mapping[str, Connector],
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._server = server
+        self._dispatcher = dispatcher
+        self._plugins = plugins
+        self._clock = clock
+        self.config = config
+        self.connectors = connectors
+        self._model = model
+
+    async def write(self, asked: Asked, stream: ReplyStream) -> Turn | None:
+        """Generate an answer and store it; None when somebody was forgotten meanwhile.
+
+        Raises ServerError.
+        """
+        prompt = asked.prompt
+        generated = await self._generate(asked.event, list(prompt.messages), stream)
+        turn = Turn(
+            id=turn_id(asked.event), channel=asked.channel, talker=asked.talker,
+            messages=prompt.messages,
+            response=generated.text, version=generated.version, model=self._model.name,
+            temperature=self.config.temperature, created_at=self._clock.now(),
+            prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,
+            logprobs=generated.logprobs, context=prompt.context,
+        )  # fmt: skip
+        trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
+        return await self._store.write(lambda db: _insert(db, asked, turn, trainable=trainable))
+
+    async def _generate(
+        self, event: Event, messages: list[Message], stream: ReplyStream
+    ) -> Generated:
+        request = GenerateRequest(
+            messages=messages,
+            max_tokens=self.config.max_tokens,
+            temperature=self.config.temperature,
+            seed=_seed(self.config.seed, event),
+        )
+        if self._model.label:
+            await stream.append(self._model.label)
+        async with contextlib.aclosing(self._server.generate(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Generated):
+                    return piece
+                await stream.append(piece)
+        raise ServerError("the model server ended an answer half way")
+
+    def reply(self, turn: Turn, reply_to: str = "") -> Reply:
+        """A turn as it goes out, with its buttons where it has any."""
+        private = turn.channel.kind is ChannelKind.PRIVATE
+        shown = private or self.connectors[turn.channel.connector].group_buttons
+        row = STAR_ROW if self.config.stars else THUMBS
+        text = turn.response if turn.response.strip() else "(The model gave an empty answer.)"
+        return Reply(
+            text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to,
+            buttons=row if shown else (),
+        )  # fmt: skip
+
+    async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str) -> bool:
+        """Send, then record which messages carry the turn; a crash in between sends again.
+
+        Whether it was sent.
+        """
+        begun = self._clock.now()
+        sent = await self.send(event, stream, self.reply(turn, reply_to))
+
+        async def operation(db: aiosqlite.Connection) -> None:
+            changes = await ledger.attach(db, turn.id, sent)
+            if sent:
+                for other, rater in await retries.adopt(db, turn.id, begun):
+                    change = await ledger.refold(db, other, rater)
+                    changes += [change] if change else []
+            await self._dispatcher.taint(db, changes)
+            await inbox.close(db, event)
+
+        await self._record(operation)
+        self._dispatcher.rated()
+        await self._plugins.on_turn(turn)
+        return bool(sent)
+
+    async def close(self, event: Event, answer: Receipt | None = None) -> None:
+        """Nothing more is to be done about an event of the inbox."""
+        await self._store.write(lambda db: inbox.close(db, event, answer))
+
+    async def _record(self, operation: Operation[None]) -> None:
+        """Write what was sent; while the disk fails, again and again: ratings of it wait for that."""
+        pause = 1.0
+        while True:
+            try:
+                return await self._store.write(operation)
+            except StoreError as error:
+                if not (self._store.trouble or isinstance(error, StoreFullError)):
+                    raise
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def send(self, event: Event, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
+        """End a stream; nothing when the platform refuses."""
+        try:
+            return await self._finish(stream, reply)
+        except ConnectorError as error:
+            logger.error("an answer could not be sent: %s", error, extra=ids(event))
+            return ()
+
+    async def _finish(self, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
+        for attempt in range(_SEND_TRIES):
+            try:
+                return await stream.finish(reply)
+            except RetriableError as error:
+                if attempt == _SEND_TRIES - 1:
+                    raise
+                await self._clock.sleep(max(error.retry_after, 2.0**attempt))
+        raise AssertionError("unreachable")
+
+
+async def _insert(
+    db: aiosqlite.Connection, asked: Asked, turn: Turn, *, trainable: bool
+) -> Turn | None:
+    """Store a turn; returns it without the words of those who were forgotten while it was made.
+
+    None when that is the person who asked, when the answer repeats them, or when it was to take the
+    place of an answer that is gone.
+    """
+    if not await inbox.is_open(db, asked.event):
+        return None
+    gone = await turns.missing(db, [id_ for id_, _ in turn.context])
+    lost = asked.retry is not None and asked.retry.instead_of in gone
+    if lost or forgetting.quotes(turn.response, turn.said(lambda id_, _: id_ in gone)):
+        await inbox.close(db, asked.event)
+        await access.set_switch(db, forgetting.ERASE, "1")  # the question may repeat them too
+        return None
+    turn = turn.without(lambda id_, _: id_ in gone)
+    await turns.insert(db, turn, trainable=trainable and not gone)
+    if asked.retry is not None:
+        await retries.insert(db, asked.retry)
+    return turn
+
+
+def turn_id(event: Event) -> str:
+    """The id of the turn that answers an event: the same after a crash and a replay."""
+    text = f"{event.user.connector}\0{event.user.account}\0{event.event_id}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _seed(seed: int, event: Event) -> int:
+    digest = hashlib.sha256(f"{seed}\0{event.event_id}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
+
+
+def ids(event: Event) -> dict[str, str]:
+    """What a log may say of an event: never its text."""
+    return {
+        "event_id": event.event_id,
+        "turn": turn_id(event),
+        "connector": event.user.connector,
+    }

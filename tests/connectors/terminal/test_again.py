@@ -1,0 +1,62 @@
+"""Another answer in the terminal: it is offered after a bad rating, and asked for with `/again`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from goodbot_connectors.terminal.conversation import Conversation
+from goodbot_connectors.terminal.link import Link
+
+from tests.connectors.terminal.test_news import Lines, View
+
+
+class Daemon(Lines):
+    """It also writes down what it is sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[dict[str, Any]] = []
+
+    def send(self, line: dict[str, Any]) -> bool:
+        self.sent.append(line)
+        return True
+
+
+def test_a_bad_answer_can_be_asked_for_again(tmp_path: Path) -> None:
+    view, daemon = View(), Daemon()
+    chat = Conversation(cast("Link", daemon), tmp_path, view)
+    chat.say("Hello?")
+    daemon.lines = [{"answer": "Hello!", "turn": "t", "to": chat.waiting[0], "id": "m"}]
+    chat.read(chat.chat)
+    chat.rate(-1)
+    daemon.lines = [
+        {"receipt": "Bad.", "id": "r", "turn": "t", "value": -1.0, "offer": ["again:long"]}
+    ]
+    chat.read(chat.chat)
+    assert "/again long, short, wrong, tone, better" in view.shown[-1]
+    chat.say("/again long")
+    press = daemon.sent[-1]
+    assert (press["press"], press["turn"], press["message"]) == ("again:long", "t", "m")
+    assert chat.waiting == [press["id"]]
+    daemon.lines = [{"answer": "Hi.", "turn": "n", "to": press["id"], "id": "m2"}]
+    chat.read(chat.chat)
+    assert (chat.waiting, chat.last, chat.open) == ([], "n", True)
+
+
+def test_a_press_that_came_to_nothing_is_told_and_waited_for_no_more(tmp_path: Path) -> None:
+    view, daemon = View(), Daemon()
+    chat = Conversation(cast("Link", daemon), tmp_path, view)
+    chat.say("/again long")
+    assert view.shown == ["(There is no answer here yet.)"]
+    daemon.lines = [{"answer": "Hello!", "turn": "t", "to": "", "id": "m"}]
+    chat.read(chat.chat)
+    chat.say("/again nonsense")
+    assert "/again long, short" in view.shown[-1]
+    assert daemon.sent == []
+    chat.say("/again wrong")
+    [id_] = chat.waiting
+    daemon.lines = [{"receipt": "Too often.", "id": id_, "turn": "", "value": None, "offer": []}]
+    chat.read(chat.chat)
+    assert chat.waiting == []
+    assert view.shown[-1] == "(Too often.)"

@@ -1,0 +1,156 @@
+"""Reasons and better answers: kept, shown, learnt from, taken back and forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from goodbot.events import Outcome
+from goodbot.loopback import Answer
+from goodbot.store import feedback, turns
+from goodbot.store.claimable import Pool
+from goodbot.store.feedback import Preference, Remark
+
+from tests.core.builders import Bot, open_bot, rows
+
+
+async def remarks(bot: Bot, answer: Answer) -> list[Remark]:
+    return await bot.store.read(lambda db: feedback.remarks(db, [answer.turn]))
+
+
+async def pairs(bot: Bot) -> list[Preference]:
+    pool = Pool(scope="default", model=bot.app.model.name, owners=("loopback:owner",))
+    return await bot.store.read(lambda db: feedback.preferences(db, pool))
+
+
+async def test_a_reason_and_a_better_answer_are_kept_and_said_so(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        await bot.react(answer, "👎")
+        why = await bot.chat.comment(answer, "The unit\nis missing. 🙂")
+        assert why.text == "Your reason is kept. 1 of 8 until the next training."
+        better = await bot.chat.comment(answer, "It is 4 km.", better=True)
+        assert better.text == "Your better answer is kept. 1 of 8 until the next training."
+        assert [(r.kind, r.text, r.rater) for r in await remarks(bot, answer)] == [
+            ("comment", "The unit\nis missing. 🙂", "loopback:owner"),
+            ("better", "It is 4 km.", "loopback:owner"),
+        ]
+        assert await bot.labels(answer) == {"loopback:owner": -1.0}, "they are no rating"
+        history = await bot.command("history")
+        assert "reason: The unit is missing. 🙂" in history
+        assert "better: It is 4 km." in history
+        result = await bot.app.commands.execute(bot.chat.typed("history"))
+        [turn] = result.data["turns"]
+        assert [remark["text"] for remark in turn["remarks"]] == [
+            "The unit\nis missing. 🙂", "It is 4 km.",
+        ]  # fmt: skip
+
+
+async def test_a_better_answer_is_a_target_to_prefer(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        await bot.chat.comment(answer, "Far.", better=True)
+        await bot.chat.comment(answer, "It is 4 km.", better=True)
+        [pair] = await pairs(bot)
+        assert (pair.preferred, pair.other) == ("It is 4 km.", answer.text), "the last one counts"
+        assert (pair.turn, pair.source, pair.rater) == (answer.turn, "better", "loopback:owner")
+        assert list(pair.messages) == [{"role": "user", "content": "How far is it?"}]
+
+
+async def test_private_words_are_no_target_without_consent(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?", user="rater")
+        await bot.chat.comment(answer, "It is 4 km.", better=True, user="rater")
+        assert await pairs(bot) == []
+        await bot.command("share", "on", user="rater")
+        assert len(await pairs(bot)) == 1
+
+
+async def test_undo_takes_them_back_too(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        await bot.react(answer, "👎")
+        await bot.chat.comment(answer, "The unit is missing.")
+        await bot.chat.comment(answer, "It is 4 km.", better=True)
+        await bot.unreact(answer, "👎")
+        assert len(await remarks(bot, answer)) == 2, "a reaction takes back what it said"
+        await bot.react(answer, "👎")
+        await bot.command("undo")
+        assert await remarks(bot, answer) == []
+        assert await pairs(bot) == []
+
+
+async def test_a_reset_leaves_them_out(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        await bot.chat.comment(answer, "It is 4 km.", better=True)
+        await bot.command("reset")
+        await bot.command("reset", "yes")
+        assert await pairs(bot) == []
+
+
+async def test_they_are_typed_as_commands_too_with_their_lines(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer, last = await bot.say("How far is it?"), await bot.say("And back?")
+        said = await bot.command(
+            "better", "It is 4 km:\n- there\n- back", reply_to=answer.message.id
+        )
+        assert said.startswith("Your better answer is kept. 0 of 8 until the next training. “v0")
+        assert (await pairs(bot))[0].preferred == "It is 4 km:\n- there\n- back"
+        assert "Your reason is kept" in await bot.command("reason", "too short")
+        assert [remark.text for remark in await remarks(bot, last)] == ["too short"]
+        assert "`better TEXT`" in await bot.command("better")
+        assert "not one of my answers" in await bot.command("reason", "x", reply_to="nowhere")
+
+
+async def test_who_may_not_rate_may_not_comment(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        for user in ("stranger", "talker"):
+            receipt = await bot.chat.comment(answer, "I know better", better=True, user=user)
+            assert receipt.outcome is Outcome.DENIED
+            await bot.command("better", "I know better", user=user)
+        assert await rows(bot.store, "SELECT 1 FROM events") == []
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "x" * 10_001])
+async def test_nothing_and_too_much_are_told(tmp_path: Path, text: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        receipt = await bot.chat.comment(answer, text, better=True)
+        assert receipt.outcome is Outcome.FAILED
+        assert "a few words" in receipt.text or "at most 10000 characters" in receipt.text
+        assert await rows(bot.store, "SELECT 1 FROM events") == []
+
+
+async def test_a_comment_that_was_opened_before_a_retry_is_of_the_old_answer(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        await bot.react(answer, "👎")
+        new = await bot.chat.again(answer, "short")
+        await bot.say("next")  # the retry is recorded then
+        await bot.chat.comment(answer, "It is 4 km.", better=True)
+        assert [r.text for r in await remarks(bot, answer)] == ["It is 4 km."]
+        assert await remarks(bot, new) == []
+
+
+async def test_they_are_forgotten_with_the_person(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        await bot.chat.comment(answer, "My street is Elm Street", better=True, user="rater")
+        await bot.command("forget", "me", user="rater")
+        await bot.command("forget", "me yes", user="rater")
+        assert await remarks(bot, answer) == []
+        assert b"Elm Street" not in (tmp_path / "bot" / "goodbot.db").read_bytes()
+
+
+async def test_what_was_typed_at_an_answer_keeps_it(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("How far is it?")
+        await bot.chat.comment(answer, "It is 4 km.", better=True)
+        await bot.say("another")
+        await bot.store.write(lambda db: turns.expire(db, 9e12))
+        kept = await rows(bot.store, "SELECT id FROM turns")
+        assert kept == [(answer.turn,)]
