@@ -46,8 +46,9 @@ install-all: $(VENV)/installed-all
 demo: $(VENV)/installed
 	@$(BIN)/goodbot demo $(ARGS)
 
+# Two at a time, a file in one process: tests wait more than they compute.
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/installed-all
 	$(BIN)/ruff check

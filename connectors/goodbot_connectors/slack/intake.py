@@ -54,7 +54,7 @@ class Intake:
             return AuthorizeResult(enterprise_id=None, team_id=self._normalizer.me.team)
 
         return AsyncApp(
-            name="goodbot", logger=LOGGER, before_authorize=take, authorize=authorize,
+            name=f"{LOGGER.name}.app", logger=LOGGER, before_authorize=take, authorize=authorize,
             signing_secret="", request_verification_enabled=False,  # `transport.Http` verifies
             ignoring_self_events_enabled=False, attaching_function_token_enabled=False,
             attaching_conversation_kwargs_enabled=False,
@@ -80,7 +80,8 @@ class Intake:
         self._taking.add(task)
         try:
             await self.submit(body)
-            if asked := opening(body, self._normalizer.me.user):
+            asked = opening(body, self._normalizer.me.user)
+            if asked is not None and not self._normalizer.me.foreign(body):
                 self._host.spawn(self._modal(asked), "slack modal")
         except StoreError as error:
             logger.error("slack: not acknowledged, Slack sends it again: %s", error)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import importlib
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,23 @@ class ConnectorContract(EventsContract, RatingsContract, FeedbackContract, Repli
         await connector.stop()
         shown = caplog.text + "".join(format_exception(caught.value))
         assert not any(secret in shown for secret in platform.wrong_environ.values())
+
+    async def test_the_program_s_own_log_is_left_as_it_is(
+        self,
+        spec: ConnectorSpec,
+        host: RecordingHost,
+        platform: PlatformDriver,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        own = logging.getLogger("goodbot")
+        monkeypatch.setattr(own, "level", logging.DEBUG)
+        monkeypatch.setattr(own, "filters", [])
+        connector = build(spec, host, platform)
+        await connector.start()
+        await platform.say("hello")
+        await host.received(MessageEvent)
+        await connector.stop()
+        assert (own.level, own.filters, own.disabled) == (logging.DEBUG, [], False)
 
     async def test_no_secret_is_logged(
         self,
