@@ -29,6 +29,7 @@ _FORGOTTEN = (
     "Somebody was forgotten while I answered, and this answer with them. Ask again if you like."
 )
 _BROKEN = "Something went wrong here; the owner can find it in the log."
+_LATE = "I was away before I had another answer: ask me once more."
 _UNSENT = "I have another answer, but could not put it there: ask me once more."
 
 
@@ -54,11 +55,22 @@ class Answers:
             async with self._place(event.channel):
                 await self._message(event)
         elif isinstance(event, PressEvent):
-            earlier = await self._store.read(lambda db: turns.get(db, event.turn))
-            if earlier is None:
-                return await self._decline(event, REPLACED)
-            async with self._place(earlier.channel):
-                await self._again(event, earlier)
+            await self._pressed(event)
+
+    async def put_back(self, event: Event) -> None:
+        """Close a press that waited too long: the answer that it was to replace comes back.
+
+        Unless the new one was stored: then that is shown.
+        """
+        if isinstance(event, PressEvent):
+            await self._pressed(event, late=True)
+
+    async def _pressed(self, event: PressEvent, *, late: bool = False) -> None:
+        earlier = await self._store.read(lambda db: turns.get(db, event.turn))
+        if earlier is None:
+            return await self._decline(event, REPLACED)
+        async with self._place(earlier.channel):
+            await self._again(event, earlier, late=late)
 
     def _place(self, channel: ChannelRef) -> asyncio.Lock:
         place = (channel.connector, channel.account, channel.id, channel.thread)
@@ -90,7 +102,7 @@ class Answers:
         prompt = prompts.compose(self._config.system_prompt, earlier, text, self._room)
         return Asked(event=event, channel=event.channel, talker=event.user, prompt=prompt)
 
-    async def _again(self, event: PressEvent, earlier: Turn) -> None:
+    async def _again(self, event: PressEvent, earlier: Turn, *, late: bool) -> None:
         """Another answer in the place of `earlier`, which comes back where there is none."""
         turn = await self._stored(event)
         shown = await self._store.read(lambda db: retries.standing(db, earlier.id))
@@ -103,6 +115,8 @@ class Answers:
             await self._decline(event, reason)
 
         async with _unbroken(back):
+            if turn is None and late:
+                return await back(_LATE)
             if turn is None:
                 try:
                     asked = await self._asked_again(event, earlier)

@@ -167,16 +167,16 @@ class App:
             owners=self.connectors.authorization.owners, readiness=self.scheduler.readiness,
         )  # fmt: skip
         plugins.attach(self.news)
-        self.groups = RaterGroups(
-            connectors=self.connectors.running, clock=clock,
-            authorization=self.connectors.authorization,
-        )  # fmt: skip
+        running, authorization = self.connectors.running, self.connectors.authorization
+        self.groups = RaterGroups(connectors=running, clock=clock, authorization=authorization)
         self.notices = Notices(
-            store=store, clock=clock, authorization=self.connectors.authorization,
-            days=config.privacy.unrated_days, connectors=self.connectors.running,
-            errors=self.connectors.errors,
+            store=store, clock=clock, authorization=authorization, connectors=running,
+            days=config.privacy.unrated_days, errors=self.connectors.errors,
         )  # fmt: skip
-        self.eraser = Eraser(store=store, registry=self.registry, server=self.server, clock=clock)
+        self.eraser = Eraser(
+            store=store, registry=self.registry, server=self.server, clock=clock,
+            connectors=running, home=config.home,
+        )  # fmt: skip
         services = Services(
             config=config, store=store, clock=clock, authorization=self.connectors.authorization,
             dispatcher=self.dispatcher, registry=self.registry, server=self.server,
@@ -190,6 +190,7 @@ class App:
         self.commands = CommandRunner(TABLE, services)
         self.dispatcher.wire(
             answer=answers.answer,
+            put_back=answers.put_back,
             command=self.commands.handle,
             acknowledge=self.connectors.acknowledge,
             rated=self.scheduler.wake,

@@ -204,6 +204,13 @@ class Connector(ABC):
         """
         return None
 
+    async def forget(self, user: str) -> None:  # noqa: B027
+        """Delete what the connector itself keeps of this person, as its values; by default nothing.
+
+        Called once their `forget me` is committed, and again until it returns, so it may find
+        nothing left. Events and cursors are the core's: it has deleted those.
+        """
+
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """Read the reactions on open turns again. Needs RECONCILE."""
         raise NotImplementedError(f"{self.spec.name} declares no RECONCILE")

@@ -63,13 +63,16 @@ class Dispatcher:
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
+        self._late: list[Event] = []
 
     def wire(
         self, *, answer: Work, command: Work, acknowledge: Callable[[Event, Receipt], Awaitable[None]],
         rated: Callable[[], None], talked: Callable[[], None], tell: Tell | None = None,
+        put_back: Work | None = None,
     ) -> None:  # fmt: skip
         """Say what follows a commit; these parts need the dispatcher themselves."""
         self._answer = answer
+        self._put_back = put_back
         self._command = command
         self.acknowledge = acknowledge
         self.rated = rated
@@ -254,12 +257,15 @@ class Dispatcher:
     async def unfinished(self) -> list[Event]:
         """What was accepted but not done when the last process ended; old questions are let go.
 
+        Under an old press half of another answer may stand: `resume` has the earlier one put back.
         To be asked before the connectors start: what comes in later is not to be done twice.
         """
         result: list[Event] = []
         for event, received_at in await self._store.read(inbox.unfinished):
             stale = self._clock.now() - received_at > _STALE_SECONDS
-            if stale and not incoming.is_command(event):
+            if stale and isinstance(event, PressEvent) and not incoming.is_command(event):
+                self._late.append(event)
+            elif stale and not incoming.is_command(event):
                 await self._store.write(lambda db, e=event: inbox.close(db, e))
             else:
                 result.append(event)
@@ -269,6 +275,9 @@ class Dispatcher:
         """At start: go on with what `unfinished` has found."""
         for event in events:
             self._start(event)
+        for event in self._late:
+            if self._put_back is not None:
+                self._spawn(self._put_back(event), "answer")
 
     async def drain(self, seconds: float) -> None:
         """At stop: take nothing more in, give answers under way a moment, then cancel them.

@@ -124,6 +124,11 @@ class ConnectorSetup(ABC):
         return "" if value.strip() else f"{name} is empty"
 
     @classmethod
+    def wrong_user_id(cls, value: str) -> str:
+        """Why `value` can be nobody's user id there, as a sentence; empty if it may be."""
+        return ""
+
+    @classmethod
     def called(cls, name: str) -> str:
         """What the platform calls the secret `name`, for the question: `Bot token (xoxb-…)`."""
         return name

@@ -30,7 +30,7 @@ from goodbot.models import ResolvedModel
 from goodbot.plugins import PluginHost
 from goodbot.prompts import Prompt
 from goodbot.server import Generated, GenerateRequest, Server
-from goodbot.store import Operation, Store, access, forgetting, inbox, ledger, retries, turns
+from goodbot.store import Operation, Store, forgetting, inbox, ledger, retries, turns
 from goodbot.store.retries import Retry
 from goodbot.turns import Turn
 
@@ -122,13 +122,12 @@ class Writer:
 
         Whether it was sent.
         """
-        begun = self._clock.now()
         sent = await self.send(event, stream, self.reply(turn, reply_to))
 
         async def operation(db: aiosqlite.Connection) -> None:
             changes = await ledger.attach(db, turn.id, sent)
             if sent:
-                for other, rater in await retries.adopt(db, turn.id, begun):
+                for other, rater in await retries.adopt(db, turn.id):
                     change = await ledger.refold(db, other, rater)
                     changes += [change] if change else []
             await self._dispatcher.taint(db, changes)
@@ -188,7 +187,7 @@ async def _insert(
     lost = asked.retry is not None and asked.retry.instead_of in gone
     if lost or forgetting.quotes(turn.response, turn.said(lambda id_, _: id_ in gone)):
         await inbox.close(db, asked.event)
-        await access.set_switch(db, forgetting.ERASE, "1")  # the question may repeat them too
+        await forgetting.erase(db)  # the question may repeat them too
         return None
     turn = turn.without(lambda id_, _: id_ in gone)
     await turns.insert(db, turn, trainable=trainable and not gone)

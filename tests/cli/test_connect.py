@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import PROGRAM, environment, need_backend
+from tests.cli.program import PROGRAM, Bot, environment, need_backend, until
 from tests.cli.screens import CTRL_C, CTRL_D, Screen
 from tests.connectors.telegram.peer import SECRET, serve
 from tests.support import require
@@ -268,6 +268,57 @@ def test_words_that_are_off_are_a_sentence(
     assert done.returncode == 2
     assert sentence in done.stderr
     assert listing(home) == {}
+
+
+def test_a_platform_is_connected_while_goodbot_runs(home: Path, far: Far) -> None:
+    """Which knows it only after a restart; the code is good then."""
+    need_backend()
+    file = configured(home, '[model]\npath = "demo"\n')
+    bot = Bot(home / ".goodbot")
+    both = f"{far.slack.app.bot_token}\n{far.slack.app.app_token}\n"
+
+    def told() -> str:
+        found = far.slack.workspace.in_channel(far.slack.people.direct("ada").id)
+        mine = [m for m in found if m.user == far.slack.app.user.id]
+        return "\n".join(m.text + json.dumps(m.blocks) for m in mine)
+
+    bot.start()
+    try:
+        file.write_text(WITH_MODEL.format(url=far.slack.api_url))
+        flags = ("--yes", "--token-stdin", "--keep-token", "file", "--start", "no")
+        done = call(home, "connect", "slack", *flags, input=both)
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"Restart goodbot, then send [A-Z0-9]{4}-[A-Z0-9]{4} to", done.stdout)
+        assert "Next: restart the goodbot that runs as process" in done.stdout
+        code, _, word = call(home, "pair", "slack").stdout.partition("\n")
+        assert "Restart goodbot, then send this" in word
+        assert call(home, "pair", "telegram").returncode == 2, "nobody has set that up"
+        bot.stop()
+        bot.start()
+        far.do(lambda slack: slack.people.say("ada", code))
+        until(lambda: "You are my owner now" in told(), 20)
+    finally:
+        bot.stop()
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--model", "demo"), "--model: the bot is set up already"),
+        (("--preset", "bold", "--schedule", "auto"), "--preset and --schedule: the bot is set up"),
+        (("--token-stdin", "--owner", "alice"), "a user id on Slack is like U0123ABCDEF"),
+    ],
+)
+def test_a_flag_that_would_do_nothing_or_harm_is_refused(
+    flags: tuple[str, ...], sentence: str, home: Path, far: Far
+) -> None:
+    configured(home, WITH_MODEL.format(url=far.slack.api_url))
+    before = listing(home)
+    both = f"{far.slack.app.bot_token}\n{far.slack.app.app_token}\n"
+    done = call(home, "connect", "slack", "--yes", *flags, input=both)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert listing(home) == before
 
 
 def test_the_manifest_is_what_the_code_needs(home: Path) -> None:

@@ -381,6 +381,7 @@ def test_flags_and_questions_mix(home: Path, telegram: int) -> None:
         (("--yes", "--token", SECRET, "--backend", "tpu"), "it can be auto, mlx, torch"),
         (("--yes", "--token", SECRET, "--model", "/no/such"), "is no directory, no name in the hub"),
         (("--yes", "--token", SECRET, "--owner", "@ada"), "an id is needed, not a name"),
+        (("--yes", "--token", SECRET, "--owner", "alice"), "a user id on Telegram is a number"),
         (("--yes", "--token", SECRET, "--keep-token", "keyring"), "no keyring that goodbot can"),
     ],
 )  # fmt: skip

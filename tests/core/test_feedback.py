@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from goodbot.events import Outcome
 from goodbot.loopback import Answer
-from goodbot.store import feedback, turns
+from goodbot.store import exporting, feedback, quarantine, turns
 from goodbot.store.claimable import Pool
 from goodbot.store.feedback import Preference, Remark
 
@@ -154,3 +154,16 @@ async def test_what_was_typed_at_an_answer_keeps_it(tmp_path: Path) -> None:
         await bot.store.write(lambda db: turns.expire(db, 9e12))
         kept = await rows(bot.store, "SELECT id FROM turns")
         assert kept == [(answer.turn,)]
+
+
+async def test_what_was_taken_back_keeps_nothing_and_is_not_exported(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        back, kept = await bot.say("How far is it?"), await bot.say("And how high?")
+        for answer in (back, kept):
+            await bot.chat.comment(answer, "The unit is missing.")
+        await bot.command("undo", back.turn)
+        assert [a["id"] for a in await bot.store.read(exporting.rated)] == [kept.turn]
+        await bot.store.write(lambda db: quarantine.add(db, 0.0, "loopback:owner", 1.0))
+        assert await bot.store.read(exporting.rated) == []
+        await bot.store.write(lambda db: turns.expire(db, 9e12))
+        assert await rows(bot.store, "SELECT id FROM turns") == [(kept.turn,)], "it may come back"

@@ -234,6 +234,89 @@ async def test_a_reaction_that_overtakes_our_record_of_the_new_answer_is_of_it(
         await check_store(bot.store)
 
 
+def overtaken(monkeypatch: pytest.MonkeyPatch, bot: Bot, *events: RatingEvent) -> None:
+    """These come in after the new answer is shown and before we have noted which messages it has."""
+    real = Writer.send
+
+    async def send(*args: Any) -> Any:
+        sent = await real(*args)
+        for event in events:
+            await bot.chat.host.submit([event])
+        return sent
+
+    monkeypatch.setattr(Writer, "send", send)
+
+
+async def test_a_reaction_that_is_taken_off_while_the_new_answer_is_noted_is_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bad(bot)
+        at, key = bot.chat._count + 100, answer.message.id  # after the press
+        on = replace(rate("on", at, 1.0, message_id=key), source="reaction:👍")
+        off = replace(retract("off", at + 1, message_id=key), source="reaction:👍")
+        old = replace(retract("old", at + 2, message_id=key), source="reaction:👎")
+        overtaken(monkeypatch, bot, on, off, old)
+        new = await again(bot, answer)
+        assert await bot.labels(new) == {}
+        assert await bot.labels(answer) == {}, "what was given to it was taken back from it"
+        [open_] = await bot.store.read(lambda db: turns.open_turns(db, "loopback", 0))
+        assert open_.reactions == frozenset()
+        of = await rows(bot.store, "SELECT event_id, turn FROM events WHERE event_id LIKE 'o%'")
+        assert dict(of) == {"on": new.turn, "off": new.turn, "old": answer.turn}
+        await check_store(bot.store)
+
+
+async def test_a_reaction_taken_back_by_its_event_alone_moves_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bad(bot)
+        at = bot.chat._count + 100
+        on = replace(rate("on", at, 1.0, message_id=answer.message.id), source="reaction:👍")
+        off = replace(retract("off", at + 1), source="", message_id="", retracts="on")
+        overtaken(monkeypatch, bot, on, off)
+        new = await again(bot, answer)
+        assert await bot.labels(new) == {}
+        assert await bot.labels(answer) == {"loopback:owner": -1.0}
+
+
+async def test_a_reaction_that_is_exchanged_while_the_new_answer_is_noted_is_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bad(bot)
+        at, key = bot.chat._count + 100, answer.message.id
+        off = replace(retract("off", at, message_id=key), source="reaction:👎")
+        on = replace(rate("on", at, 1.0, message_id=key), source="reaction:👍")
+        overtaken(monkeypatch, bot, off, on)
+        new = await again(bot, answer)
+        assert await bot.labels(answer) == {"loopback:owner": -1.0}
+        assert await bot.labels(new) == {"loopback:owner": 1.0}
+
+
+async def test_not_when_it_arrives_but_the_platforms_order_says_what_overtook_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new words are seen while they stream; and what was sent before may arrive late."""
+    async with open_bot(tmp_path) as bot:
+        answer = await bad(bot)
+        late = RatingEvent(**_reaction(bot, answer, "rater"))  # before the press
+        overtaken(monkeypatch, bot, late)
+        real = Writer.write
+
+        async def write(*args: Any) -> Any:
+            key, at = answer.message.id, bot.chat._count + 100
+            early = rate("early", at, 1.0, message_id=key)
+            await bot.chat.host.submit([replace(early, source="reaction:👍")])
+            return await real(*args)
+
+        monkeypatch.setattr(Writer, "write", write)
+        new = await again(bot, answer)
+        assert await bot.labels(answer) == {"loopback:owner": -1.0, "loopback:rater": -1.0}
+        assert await bot.labels(new) == {"loopback:owner": 1.0}
+
+
 async def test_a_button_names_its_answer_and_one_that_was_never_there_is_refused(
     tmp_path: Path,
 ) -> None:
@@ -389,6 +472,44 @@ async def test_a_crash_between_storing_and_showing_shows_the_same_answer(
 
         await until(recorded)
         assert len(await rows(bot.store, "SELECT 1 FROM retries")) == 1
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["half of it", "all of it"])
+async def test_a_press_that_is_found_long_after_a_crash_leaves_no_half_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        answer = await bad(bot)
+        if stored:
+            with monkeypatch.context() as patch:
+
+                async def dies(*_: Any) -> bool:
+                    await asyncio.Event().wait()
+                    return False
+
+                patch.setattr(Writer, "deliver", dies)
+                patch.setattr("goodbot.app._DRAIN_SECONDS", 0.0)
+                await bot.chat.press(answer, "again:long")
+                await until(lambda: rows(bot.store, "SELECT 1 FROM retries"))
+                await bot.app.stop()
+        else:
+            event = replace(press(bot, answer), turn=answer.turn)
+            receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=answer.turn)
+            now = clock.now()
+            await bot.store.write(lambda db: inbox.insert(db, event, receipt, now, open_=True))
+    clock.advance(3600)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        await until(lambda: bot.chat.edits)
+        [edit] = bot.chat.edits
+        assert (edit.text == answer.text) == (not stored)
+        assert edit.buttons == answer.buttons
+
+        async def closed() -> bool:
+            return not await rows(bot.store, "SELECT 1 FROM inbox WHERE payload <> ''")
+
+        await until(closed)
+        assert await carried(bot, answer) == [edit.turn]
 
 
 async def test_when_no_other_answer_comes_the_old_one_is_put_back(tmp_path: Path) -> None:

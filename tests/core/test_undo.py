@@ -293,3 +293,19 @@ def test_took_back() -> None:
     assert not took_back({"a": 1.0}, {"a": 1.0, "b": -1.0})
     assert took_back({"a": 1.0}, {"a": -1.0})
     assert took_back({"a": 1.0, "b": 1.0}, {"b": 1.0})
+
+
+async def test_there_may_be_nothing_to_take_back(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        rated, other = await bot.say("one"), await bot.say("two")
+        await bot.react(rated, "👎")
+        for word in ("undo", "stars"):
+            said = await bot.command(
+                word, "0" if word == "stars" else "", reply_to=other.message.id
+            )
+            assert said.startswith("There is nothing of yours to take back there.")
+        said = await bot.command("stars", "0", reply_to=rated.message.id)
+        assert said.startswith("There is nothing of yours"), "a thumb is no stars"
+        assert await bot.labels(rated) == {"loopback:owner": -1.0}
+        assert "Taken back" in await bot.command("undo")
+        assert await bot.labels(rated) == {}

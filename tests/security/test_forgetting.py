@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.config import Grants
+from goodbot.errors import RetriableError
 from goodbot.events import ChannelKind, ChannelRef, MessageEvent, Outcome
 from goodbot.loopback import Answer
 from goodbot.people import pairing
@@ -74,7 +75,8 @@ async def test_a_crash_before_the_disk_is_wiped_wipes_it_after_the_restart(
             patch.setattr(bot.app.eraser, "sweep", dies)
             assert "Wiping the disk waits" in await forget(bot)
     async with open_bot(tmp_path, grants=GRANTS) as bot:
-        assert await rows(bot.store, "SELECT name FROM switches") == [(forgetting.ERASE,)]
+        waiting = await rows(bot.store, "SELECT name FROM switches ORDER BY name")
+        assert waiting == [(forgetting.ERASE,), ("forget loopback:ada",)]
         await bot.app.eraser.sweep()
         assert await rows(bot.store, "SELECT name FROM switches") == []
         assert on_disk(tmp_path, "Moustache-7731") == []
@@ -505,3 +507,51 @@ async def test_a_connector_is_nobody(tmp_path: Path) -> None:
             assert "CONNECTOR:ID" in await bot.command("forget", word)
             assert "CONNECTOR:ID" in await bot.command("forget", f"{word} yes")
         assert "my owner now" in (await bot.say(code, user="ada")).text
+
+
+async def test_the_connector_is_told_until_it_has_forgotten_them_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await tell_secrets(bot)
+        asked: list[str] = []
+
+        async def down(user: str) -> None:
+            asked.append(user)
+            raise RetriableError("the platform is down")
+
+        monkeypatch.setattr(bot.chat, "forget", down)
+        await forget(bot)
+        await bot.app.eraser.sweep()
+        assert asked == ["ada", "ada"]
+        assert await bot.store.read(forgetting.to_tell) == ["loopback:ada"]
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        told: list[str] = []
+
+        async def done(user: str) -> None:
+            told.append(user)
+
+        monkeypatch.setattr(bot.chat, "forget", done)
+        await bot.app.eraser.sweep()
+        await bot.app.eraser.sweep()
+        assert told == ["ada"]
+        assert on_disk(tmp_path, "loopback:ada") == []
+
+
+async def test_who_is_forgotten_while_the_disk_is_wiped_is_wiped_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.store.write(forgetting.erase)
+        compact = bot.store.compact
+
+        async def meanwhile() -> None:
+            await compact()
+            await bot.store.write(forgetting.erase)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.store, "compact", meanwhile)
+            await bot.app.eraser.sweep()
+        assert await bot.store.read(lambda db: access.switch(db, forgetting.ERASE))
+        await bot.app.eraser.sweep()
+        assert not await bot.store.read(lambda db: access.switch(db, forgetting.ERASE))

@@ -21,15 +21,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from goodbot_connectors.fields import Json, as_json, string
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN
+from goodbot_connectors.slack.identity import Identity
 from goodbot_connectors.slack.methods import METHODS, READING
-from goodbot_connectors.slack.normalize import Identity
 
+logger = logging.getLogger(__name__)
 LOGGER = logging.getLogger("goodbot_connectors.slack.sdk")
 """For slack_sdk and bolt; see `_Quiet`."""
 
 _TOKEN_IS_WRONG = {
     "invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired",
-    "no_permission", "not_allowed_token_type", "user_removed_from_team",
+    "not_allowed_token_type", "user_removed_from_team",
 }  # fmt: skip
 _TRY_AGAIN = {
     "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org",
@@ -119,7 +120,7 @@ class Api:
             async with self._session.post(response_url, json=body, allow_redirects=False) as answer:
                 await answer.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise RetriableError(f"Slack cannot be reached: {type(error).__name__}") from None
+            logger.info("slack: an offer stays where it was: %s", type(error).__name__)
 
     async def _once(self, method: str, arguments: Mapping[str, Any], *, app: bool) -> Json:
         if method not in METHODS:

@@ -15,20 +15,21 @@ from typing import Any
 from goodbot.connector import ConnectorHost
 from goodbot.errors import ConnectorError, RetriableError, StoreError
 
-from goodbot_connectors.fields import Json, items, string
+from goodbot_connectors.fields import Json, items, string, sub
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.threads import Threads
+from goodbot_connectors.slack.transport import SILENT
 
 logger = logging.getLogger(__name__)
 
 KEY = "connected_at"
 _PERSIST = 60.0
-_MARGIN = 15.0
-"""Seconds that our clock may be ahead of Slack's."""
+_MARGIN = SILENT + 15.0
+"""Seconds that we may have thought ourselves connected, and our clock may be ahead of Slack's."""
 _LONGEST = 900.0
 """Older messages wait for no answer any more."""
 _PLACES = 20
-_PAGE = 100
+_PAGE, _PAGES = 100, 5
 _PAUSE = 10.0
 _TRIES = 6
 
@@ -43,6 +44,7 @@ class CatchUp:
         self._connected_at: float | None = None
         self._persisted = 0.0
         self._reading: asyncio.Task[None] | None = None
+        self._since = 0.0
 
     async def load(self) -> None:
         """Take up when the last process was connected."""
@@ -62,10 +64,18 @@ class CatchUp:
                 logger.debug("slack: not noted that we are connected: %s", error)
 
     def begin(self, api: Api) -> None:
-        """We are connected again: read what was missed, in the background."""
-        if self._connected_at is not None:
-            since = max(self._connected_at - _MARGIN, self._host.clock.now() - _LONGEST)
-            self._reading = self._host.spawn(self._patiently(api, since), "slack catch-up")
+        """We are connected again: read what was missed, in the background.
+
+        A reading that is under way starts anew: it has not yet got what an earlier outage hid.
+        """
+        if self._connected_at is None:
+            return
+        since = self._connected_at - _MARGIN
+        if self._reading is not None and not self._reading.done():
+            self._reading.cancel()
+            since = min(since, self._since)
+        self._since = max(since, self._host.clock.now() - _LONGEST)
+        self._reading = self._host.spawn(self._patiently(api, self._since), "slack catch-up")
 
     async def stop(self) -> None:
         """Read no more."""
@@ -87,24 +97,29 @@ class CatchUp:
         return None
 
     async def _read(self, api: Api, since: float) -> None:
-        window: dict[str, Any] = {"oldest": f"{since:.6f}", "limit": _PAGE}
         threads = self._threads.newest()
-        for place in list(dict.fromkeys(thread.channel for thread in threads))[:_PLACES]:
-            page = api.call("conversations.history", channel=place, **window)
-            await self._take(place, since, page)
+        for channel in list(dict.fromkeys(thread.channel for thread in threads))[:_PLACES]:
+            await self._take(api, since, channel)
         for thread in threads[:_PLACES]:
-            page = api.call(
-                "conversations.replies", channel=thread.channel, ts=thread.root, **window
-            )
-            await self._take(thread.channel, since, page)
+            await self._take(api, since, thread.channel, thread.root)
 
-    async def _take(self, channel: str, since: float, asked: Awaitable[Json]) -> None:
-        try:
-            page = await asked
-        except RefusedError as error:  # we were removed, or the thread was deleted
-            logger.info("slack: a conversation cannot be read: %s", error.code)
-            return
-        for message in sorted(items(page, "messages"), key=lambda m: string(m, "ts")):
+    async def _take(self, api: Api, since: float, channel: str, root: str = "") -> None:
+        found: list[Json] = []
+        window: dict[str, Any] = {"channel": channel, "oldest": f"{since:.6f}", "limit": _PAGE}
+        for _ in range(_PAGES):
+            try:
+                if root:
+                    page = await api.call("conversations.replies", ts=root, **window)
+                else:
+                    page = await api.call("conversations.history", **window)
+            except RefusedError as error:  # we were removed, or the thread was deleted
+                logger.info("slack: a conversation cannot be read: %s", error.code)
+                return
+            found += items(page, "messages")
+            window["cursor"] = string(sub(page, "response_metadata"), "next_cursor")
+            if not window["cursor"]:
+                break
+        for message in sorted(found, key=lambda m: string(m, "ts")):
             if string(message, "ts") >= f"{since:.6f}":  # a thread's first message always comes
                 event = {**message, "type": "message", "channel": channel}
                 await self._submit({"type": "event_callback", "event": event})

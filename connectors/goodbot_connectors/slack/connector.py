@@ -28,8 +28,9 @@ from goodbot_connectors.slack import SPEC, forms, home, render
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.catchup import CatchUp
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SlackSettings
+from goodbot_connectors.slack.identity import Identity
 from goodbot_connectors.slack.intake import Intake
-from goodbot_connectors.slack.normalize import HOME, Identity, Normalizer, emoji_values
+from goodbot_connectors.slack.normalize import HOME, Normalizer, emoji_values
 from goodbot_connectors.slack.presses import About, Opening, key
 from goodbot_connectors.slack.recent import Recent
 from goodbot_connectors.slack.reconcile import Reconciler
@@ -215,16 +216,30 @@ class SlackConnector(Connector):
         return await self._reconciler.look(self._connected(), open_turns)
 
     async def members(self, group: str) -> frozenset[str]:
-        """The people of a user group, by its id or its @handle."""
-        api, group = self._connected(), group.strip().lstrip("@")
-        if not (group.startswith("S") and group.isupper()):
+        """The people of a user group, by its id: a handle can be given to another group."""
+        api = self._connected()
+        if not (group.startswith("S") and key(group) and group.isupper()):
+            handle = group.strip().lstrip("@")
             listed = await api.call("usergroups.list")
-            found = [g for g in items(listed, "usergroups") if string(g, "handle") == group]
+            found = [g for g in items(listed, "usergroups") if string(g, "handle") == handle]
             if not found:
-                raise ConnectorError(f"there is no user group @{group} in this workspace")
-            group = string(found[0], "id")
+                raise ConnectorError(f"there is no user group @{handle} in this workspace")
+            id_ = key(string(found[0], "id"))
+            raise ConnectorError(f'@{handle} is a name, which can change: write its id, "{id_}"')
         listed = await api.call("usergroups.users.list", usergroup=group)
         return frozenset(filter(None, map(key, strings(listed, "users"))))
+
+    async def forget(self, user: str) -> None:
+        """Which threads of ours are in this person's direct messages."""
+        self._statuses.pop(user, None)
+        try:
+            chat = await self.private(user)
+        except RefusedError as error:  # the account is gone, and nobody tells where we talked
+            logger.info("slack: the direct messages of somebody are not known: %s", error.code)
+            return
+        self._chats.pop(user, None)
+        self._threads.drop(chat.id)
+        await self.host.set(KEY, self._threads.dump())
 
     async def _open(self, asked: Opening) -> None:
         try:

@@ -13,7 +13,7 @@ from goodbot.text import split
 from goodbot_connectors.slack.presses import ACTION, SHOW, About, write
 
 NOTHING = "There is nothing here for you."
-_SHOWN = (("Refresh", "status"), ("Last answers", "history 10"), ("Help", "help"))
+_SHOWN = (("Refresh", "status"), ("Help", "help"))
 _SECTION = 2900
 _SECTIONS = 20
 

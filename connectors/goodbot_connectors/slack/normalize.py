@@ -31,6 +31,7 @@ from goodbot_connectors.fields import Json, as_json, items, string, sub
 from goodbot_connectors.slack import mrkdwn
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
+from goodbot_connectors.slack.identity import Identity
 from goodbot_connectors.slack.presses import EXPLAIN, MODAL, SHOW, SLASH, key, load, pressed
 from goodbot_connectors.slack.threads import Threads
 
@@ -43,25 +44,9 @@ EVENTS = (
 )  # fmt: skip
 """What Slack is asked to send; the manifest is made of it."""
 _SUBTYPES = ("", "file_share", "thread_broadcast")
+_TAKES_BACK = ("undo", "u")
 _FILES = 10
 _NAME = 80
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Identity:
-    """Our own account, as auth.test tells it."""
-
-    user: str
-    team: str
-    bot: str = ""
-    name: str = ""
-    workspace: str = ""
-    url: str = ""
-
-    @property
-    def account(self) -> str:
-        """Stable for as long as the app is installed."""
-        return f"{self.team}:{self.user}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +65,9 @@ class Normalizer:
         """
         json = as_json(body)
         kind = string(json, "type")
-        if kind == "event_callback":
+        if self.me.foreign(json):
+            found: Iterable[Event] = ()
+        elif kind == "event_callback":
             found = self._callback(sub(json, "event"), key(string(json, "event_id")))
         elif kind == "block_actions":
             found = self._presses(json)
@@ -103,13 +90,20 @@ class Normalizer:
         return ()
 
     def _message(self, event: Json) -> Iterator[Event]:
-        """A mention in a channel comes twice, as `message` and as `app_mention`: with one id."""
+        """A mention in a channel comes twice, as `message` and as `app_mention`: with one id.
+
+        An edit that mentions us is told like a new mention. An edited `message` was read again after
+        an outage: it is answered, but gives no command.
+        """
         user, ts = self._user(string(event, "user")), key(string(event, "ts"))
         channel_id, root = key(string(event, "channel")), key(string(event, "thread_ts"))
         order = _order(ts)
         if not (user and ts and channel_id and order) or string(event, "subtype") not in _SUBTYPES:
             return
         if event.get("bot_id") or event.get("bot_profile") or event.get("hidden"):
+            return
+        edited = bool(event.get("edited"))
+        if edited and string(event, "type") == "app_mention":
             return
         raw = string(event, "text")
         words = mrkdwn.read(raw, self.me.user)
@@ -124,10 +118,11 @@ class Normalizer:
         common: dict[str, Any] = {"event_id": f"{channel_id}:{ts}", "order": order, "user": user}
         command = self._command(raw, plain=private, called=called)
         if command is not None:
-            yield CommandEvent(
-                **common, channel=self._channel(channel_id, root), name=command[0],
-                args=command[1], reply_to=self.threads.answer(channel_id, root), message_id=ts,
-            )  # fmt: skip
+            if not edited:
+                yield CommandEvent(
+                    **common, channel=self._channel(channel_id, root), name=command[0],
+                    args=command[1], reply_to=self._meant(*command, channel_id, root), message_id=ts,
+                )  # fmt: skip
             return
         attachments = tuple(_attachments(event))
         if words.text.strip() or attachments:
@@ -143,6 +138,11 @@ class Normalizer:
         if not ((called and verb in ("rl", SLASH)) or (plain and verb == SLASH)):
             return None
         return _split(rest)
+
+    def _meant(self, name: str, args: str, channel_id: str, root: str = "") -> str:
+        """Our last answer there, since Slack names none; to take back is about what they rated last."""
+        back = name.casefold() in _TAKES_BACK or args == "0"
+        return "" if back else self.threads.answer(channel_id, root)
 
     def _reaction(self, event: Json, event_id: str) -> Iterator[Event]:
         """The whole name is the source, skin tone and all: each tone is a reaction of its own."""
@@ -186,7 +186,7 @@ class Normalizer:
                 about.channel or load(string(sub(body, "view"), "private_metadata")).channel
             )
             common: dict[str, Any] = {
-                "event_id": f"press:{user.id}:{press.at}:{_short(f'{stood} {n} {press.action}')}",
+                "event_id": f"press:{press.at}:{_short(f'{user.id} {stood} {n} {press.action}')}",
                 "order": order, "user": user, "channel": self._channel(channel_id, about.thread),
             }  # fmt: skip
             kind, _, words = press.action.partition(":")
@@ -239,9 +239,9 @@ class Normalizer:
             return
         name, args = _split(mrkdwn.read(string(body, "text"), self.me.user, ids=True).text)
         yield CommandEvent(
-            event_id=f"slash:{user.id}:{_short(trigger)}", order=OrderKey(max(now_ms, 0)), user=user,
+            event_id=f"slash:{_short(f'{user.id} {trigger}')}", order=OrderKey(max(now_ms, 0)), user=user,
             channel=self._channel(channel_id), name=name, args=args,
-            reply_to=self.threads.answer(channel_id),
+            reply_to=self._meant(name, args, channel_id),
         )  # fmt: skip
 
     def _user(self, user_id: str) -> UserRef | None:

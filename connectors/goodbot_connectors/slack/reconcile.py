@@ -22,7 +22,8 @@ from goodbot.events import (
 from goodbot_connectors.fields import Json, items, string, strings, sub
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.emoji import emoji_key
-from goodbot_connectors.slack.normalize import CONNECTOR, Identity
+from goodbot_connectors.slack.identity import Identity
+from goodbot_connectors.slack.normalize import CONNECTOR
 from goodbot_connectors.slack.presses import key
 
 logger = logging.getLogger(__name__)

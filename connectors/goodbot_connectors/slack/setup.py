@@ -12,7 +12,7 @@ from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Manifest,
 from goodbot_connectors.slack import manifest
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings
-from goodbot_connectors.slack.normalize import Identity as Account
+from goodbot_connectors.slack.identity import Identity as Account
 
 _LONGEST = 300
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
@@ -63,6 +63,13 @@ class SlackSetup(ConnectorSetup):
         if not set(value) <= _WORD or not 20 <= len(value) <= _LONGEST:
             return "it was not copied whole, or with something beside it: copy it again"
         return ""
+
+    @classmethod
+    def wrong_user_id(cls, value: str) -> str:
+        """A member's id, as their profile shows it."""
+        if value[:1] in ("U", "W") and value[1:].isalnum() and value.isascii() and value.isupper():
+            return ""
+        return "a user id on Slack is like U0123ABCDEF: in your profile, ⋮, “Copy member ID”"
 
     @classmethod
     def called(cls, name: str) -> str:

@@ -70,6 +70,12 @@ class Threads:
         """The thread where a message of ours stands; empty when it is none or forgotten."""
         return self._roots.get((channel, message), "")
 
+    def drop(self, channel: str) -> None:
+        """Forget a channel and its threads."""
+        for known in (self._threads, self._roots):
+            for place in [place for place in known if place[0] == channel]:
+                del known[place]
+
     def dump(self) -> str:
         """What outlives a restart, as JSON."""
         return json.dumps([asdict(thread) for thread in self._threads.values()])

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 _PING = 5.0
 _CONNECT = 20.0
 _LOOK = 2.0
+SILENT = 4 * _PING + _LOOK
+"""Seconds until a network that died without a word is noticed: slack_sdk waits for four pings."""
 _STALE = 3
 _LONGEST_PAUSE = 30.0
 _HANG_UP = 1.0

@@ -12,9 +12,16 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import telegram
+from goodbot.errors import RetriableError
 from telegram.error import BadRequest, InvalidToken, TelegramError
 
-from goodbot_connectors.telegram.client import Client, FloodError, MovedError, RefusedError
+from goodbot_connectors.telegram.client import (
+    REFUSED_PAUSE,
+    Client,
+    FloodError,
+    MovedError,
+    RefusedError,
+)
 from goodbot_connectors.telegram.fields import Json, as_json, items
 
 __all__ = ["UPDATES", "Api", "FloodError", "MovedError", "RefusedError", "Sent"]
@@ -44,9 +51,9 @@ class Api(Client):
     async def updates(self, offset: int | None, timeout: int) -> list[Json]:
         """Updates from `offset` on, as Telegram's JSON; asking confirms all before it.
 
-        Waits up to `timeout` seconds for one.
+        Waits up to `timeout` seconds for one. Only a wrong token is fatal.
         """
-        with self.errors():
+        with _asking_again(), self.errors():
             try:
                 await self.bot.get_updates(
                     offset=offset, timeout=timeout, allowed_updates=list(UPDATES)
@@ -184,6 +191,15 @@ class Api(Client):
             if name in typed:
                 typed[name] = kind(typed[name], self.bot)
         return typed
+
+
+@contextmanager
+def _asking_again() -> Generator[None]:
+    """Whatever Telegram refuses us now, a poll is the only way to hear of people again."""
+    try:
+        yield
+    except RefusedError as error:
+        raise RetriableError(str(error), retry_after=REFUSED_PAUSE) from None
 
 
 @contextmanager

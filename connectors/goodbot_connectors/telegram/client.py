@@ -31,6 +31,8 @@ from goodbot_connectors.telegram.config import TOKEN
 from goodbot_connectors.telegram.normalize import Identity
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
+REFUSED_PAUSE = 60.0
+"""Seconds between two questions for updates that Telegram will not give us now."""
 _LOGGERS = ("httpx", "telegram.Bot")
 
 
@@ -112,9 +114,10 @@ class Client:
                 "it make a new one"
             ) from None
         except Conflict as error:
-            raise FatalConnectorError(
+            raise RetriableError(
                 "somebody else reads this bot's updates; stop the other program, or remove its "
-                f"webhook ({self._said(error)})"
+                f"webhook ({self._said(error)})",
+                retry_after=REFUSED_PAUSE,
             ) from None
         except ChatMigrated as error:
             raise MovedError(error.new_chat_id) from None

@@ -50,3 +50,5 @@ class TelegramSettings:
             raise ValueError(
                 'mode = "webhook" needs webhook_url = "https://…", the address that Telegram calls'
             )
+        if self.api_base and not self.api_base.endswith("/bot"):
+            raise ValueError("api_base ends in /bot, for example http://127.0.0.1:8081/bot")

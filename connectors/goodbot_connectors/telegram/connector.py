@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from goodbot.connector import Connector, ConnectorHost
-from goodbot.errors import ConnectorError, RetriableError
+from goodbot.errors import ConnectorError, RetriableError, StoreError
 from goodbot.events import (
     ChannelKind,
     ChannelRef,
@@ -27,7 +27,7 @@ from goodbot_connectors.telegram import SPEC, emoji, menus, render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
 from goodbot_connectors.telegram.feedback import Feedback
-from goodbot_connectors.telegram.intake import Intake, Taken
+from goodbot_connectors.telegram.intake import Cursor, Intake, Taken
 from goodbot_connectors.telegram.kept import Kept
 from goodbot_connectors.telegram.keyboards import Keyboards
 from goodbot_connectors.telegram.marks import Marks
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LAST_WORDS = 3.0
+_KEPT = ("data", "prompts", "offers", "parts")
+"""The values of the host's that are about chats of this account."""
+_MENUS = "menus"
+"""The value of the host's that says which menus we have published, and for which account."""
 _OUR_WEBHOOK = "webhook"
 """The value of the host's that says which webhook we have set."""
 
@@ -74,6 +78,7 @@ class TelegramConnector(Connector):
         api = Api(self.host.secrets.get(TOKEN), self.settings.api_base)
         try:
             self._me = await api.open()
+            cursor = await self._cursor()
             await self._data.load()
             await self._prompts.load()
             self._keyboards = Keyboards(self.host, api, self._data, self._spawn)
@@ -82,7 +87,7 @@ class TelegramConnector(Connector):
             marks = Marks(self.host.clock, api, self.settings.mark, interval, self._spawn)
             self._feedback = Feedback(api, self._keyboards, marks, self.send, self.host.clock)
             self._api = api
-            self._source = await self._listen(api)
+            self._source = await self._listen(api, cursor)
         except BaseException:
             self._api = None
             await api.close()
@@ -90,13 +95,19 @@ class TelegramConnector(Connector):
         self._spawn(self._publish_menus(api), "telegram menus")
         logger.info("telegram: connected as account %s", self._me.id)
 
-    async def _listen(self, api: Api) -> asyncio.Task[None] | Webhook:
+    async def _cursor(self) -> Cursor:
+        """Where we left off; another bot's end, and what we kept for it, mean nothing to this one."""
+        cursor = Cursor.read(await self.host.cursor() or "", self._me.id)
+        if cursor.account != self._me.id:
+            logger.info("telegram: another account than before, %s", self._me.id)
+            for name in _KEPT:
+                await self.host.set(name, "")
+        return cursor._replace(account=self._me.id)
+
+    async def _listen(self, api: Api, cursor: Cursor) -> asyncio.Task[None] | Webhook:
         """Begin to read updates, in the one way that is configured."""
         normalizer = Normalizer(me=self._me, values=emoji.values(self.settings), kept=self._data)
-        intake = Intake(self.host, normalizer, self._prompts, self._feedback.expect)
-        # `OFFSET TIME`, see `Intake.take`; a webhook leaves no offset.
-        offset, _, since = (await self.host.cursor() or "").partition(" ")
-        intake.since_ms = int(since or 0)
+        intake = Intake(self.host, normalizer, self._prompts, self._feedback.expect, cursor)
 
         def follow_up(taken: Taken) -> None:
             self._spawn(self._follow_up(api, taken), "telegram follow-up")
@@ -118,10 +129,7 @@ class TelegramConnector(Connector):
                 raise
             return webhook
         await self._end_our_webhook(api)
-        polling = Polling(
-            self.host, api, intake, follow_up, self.settings.poll_timeout,
-            int(offset) if offset else None,
-        )  # fmt: skip
+        polling = Polling(self.host, api, intake, follow_up, self.settings.poll_timeout, cursor)
         await polling.first()
         return self.host.spawn(polling.run(), "telegram poll")
 
@@ -178,6 +186,17 @@ class TelegramConnector(Connector):
             connector=SPEC.name, account=self.account, id=user, kind=ChannelKind.PRIVATE
         )
 
+    async def forget(self, user: str) -> None:
+        """Their questions, their offers and which messages they got: a private chat has their id."""
+        if self._api is None:
+            every = [Kept(self.host, name) for name in _KEPT]
+            for kept in every:
+                await kept.load()
+        else:
+            every = [self._data, *self._prompts.kept, *self._keyboards.kept]
+        for kept in every:
+            await kept.forget(user)
+
     async def acknowledge(self, event: Event, receipt: Receipt) -> None:
         self._connected()
         await self._feedback.tell(event, receipt)
@@ -195,6 +214,7 @@ class TelegramConnector(Connector):
             reply_to=reply_to,
             replaces=replaces,
             shown=self._keyboards.sent if channel.kind is ChannelKind.PRIVATE else None,
+            ended=self._keyboards.let_go,
         )
 
     def _connected(self) -> Api:
@@ -226,13 +246,16 @@ class TelegramConnector(Connector):
             logger.warning("telegram: a question was not asked: %s", error)
 
     async def _publish_menus(self, api: Api) -> None:
-        """Unless the last of them is there: then the others are, too."""
+        """Unless they are those of the last time, and the last of them is still there."""
         every = list(menus.menus())
         scope, language, commands = every[-1]
+        ours = f"{self.account} {menus.fingerprint()}"
         try:
-            if await api.commands(scope, language) == commands:
+            there = await api.commands(scope, language) == commands
+            if there and await self.host.get(_MENUS) == ours:
                 return
             for scope, language, commands in every:
                 await api.set_commands(commands, scope, language)
-        except ConnectorError as error:
+            await self.host.set(_MENUS, ours)
+        except (ConnectorError, StoreError) as error:
             logger.warning("telegram: the command menus were not published: %s", error)

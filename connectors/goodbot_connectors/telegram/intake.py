@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -26,28 +28,56 @@ class Taken(NamedTuple):
     """Groups that have become supergroups: old id, new id."""
 
 
+class Cursor(NamedTuple):
+    """How far the updates of a bot account are stored: `ACCOUNT OFFSET TIME`."""
+
+    account: str = ""
+    """Empty in what goodbot 0.1.0 has left: `OFFSET TIME`."""
+    offset: int | None = None
+    """What a poll asks for next; None after a webhook, whose calls confirm one another nothing."""
+    since_ms: int = 0
+    """The time of the last event, which dates button presses."""
+
+    @classmethod
+    def read(cls, text: str, account: str) -> Cursor:
+        """What was committed; nothing where that was another account's."""
+        *whose, offset, since = (text or " ").split(" ")
+        if whose not in ([], [account]):
+            return cls(account="".join(whose))
+        return cls(account, int(offset) if offset else None, int(since or 0))
+
+    def __str__(self) -> str:
+        offset = "" if self.offset is None else self.offset
+        return f"{self.account} {offset} {self.since_ms}"
+
+
 class Intake:
-    """Stores updates. `since_ms` is the time of the last event, which dates button presses."""
+    """Stores updates, from `cursor` on."""
 
     def __init__(
         self, host: ConnectorHost, normalizer: Normalizer, prompts: Prompts,
-        expect: Callable[[dict[str, str]], None],
+        expect: Callable[[dict[str, str]], None], cursor: Cursor,
     ) -> None:  # fmt: skip
         """`expect` is told the callback query of each press, by event, before that is submitted."""
         self._host, self._normalizer, self._prompts = host, normalizer, prompts
         self._expect = expect
-        self.since_ms = 0
+        self._account, self._since_ms = cursor.account, cursor.since_ms
         self._albums: dict[str, int] = {}
+        self._one_album = asyncio.Lock()
 
     async def take(self, updates: Sequence[object], offset: int | None = None) -> Taken:
         """Submit the events of some updates, with the `offset` that confirms them to a poll.
 
-        The cursor is `OFFSET TIME`. Without an offset it is only `TIME` after a blank: updates come
-        side by side then, and a later one confirms no earlier one. Raises StoreError.
+        Calls of a webhook come side by side; those with pictures of albums wait for each other.
+        Raises StoreError.
         """
+        async with self._one_album if any(map(_album, updates)) else contextlib.nullcontext():
+            return await self._take(updates, offset)
+
+    async def _take(self, updates: Sequence[object], offset: int | None) -> Taken:
         albums = dict(self._albums)
         events: list[Event] = []
-        since_ms = self.since_ms
+        since_ms = self._since_ms
         for update in updates:
             if _is_more_of(update, albums):
                 continue
@@ -58,9 +88,9 @@ class Intake:
         known = {event.event_id for event in events}
         self._expect({name: query for name, query in queries.items() if name in known})
         if events:
-            cursor = f"{'' if offset is None else offset} {since_ms}"
-            await self._host.submit(events, cursor=cursor)
-            self.since_ms = max(self.since_ms, since_ms)
+            cursor = Cursor(self._account, offset, since_ms)
+            await self._host.submit(events, cursor=str(cursor))
+            self._since_ms = max(self._since_ms, since_ms)
         self._albums = dict(list({**self._albums, **albums}.items())[-_ALBUMS:])
         return Taken(
             events=tuple(events),
@@ -101,9 +131,13 @@ def _is_more_of(update: object, albums: dict[str, int]) -> bool:
     `albums` has the update with which each began, which is no other one when it comes again.
     """
     json = as_json(update)
-    message, update_id = sub(json, "message"), integer(json, "update_id") or 0
-    album = string(message, "media_group_id")
+    album, update_id = _album(update), integer(json, "update_id") or 0
     if not album:
         return False
     first = albums.setdefault(album, update_id)
-    return first != update_id and not string(message, "caption")
+    return first != update_id and not string(sub(json, "message"), "caption")
+
+
+def _album(update: object) -> str:
+    """The album that a picture belongs to; empty for none."""
+    return string(sub(as_json(update), "message"), "media_group_id")

@@ -45,9 +45,24 @@ class Kept(Mapping[str, str]):
         if self._values.pop(key, None) is not None:
             await self._save()
 
+    async def forget(self, word: str) -> None:
+        """Drop what has `word` in its key or text. Raises StoreError, and then nothing is dropped."""
+        before = self._values
+        self._values = {k: v for k, v in before.items() if word not in _words(k, v)}
+        if len(self._values) == len(before):
+            return
+        try:
+            await self._store()
+        except StoreError:
+            self._values = {**before, **self._values}
+            raise
+
+    async def _store(self) -> None:
+        await self._host.set(self._name, json.dumps(self._values, separators=(",", ":")))
+
     async def _save(self) -> None:
         try:
-            await self._host.set(self._name, json.dumps(self._values, separators=(",", ":")))
+            await self._store()
         except StoreError as error:
             logger.warning("telegram: %s were not stored: %s", self._name, error)
 
@@ -59,3 +74,7 @@ class Kept(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def _words(key: str, text: str) -> list[str]:
+    return f"{key} {text}".replace(":", " ").split()

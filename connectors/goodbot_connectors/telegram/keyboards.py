@@ -50,13 +50,15 @@ class Keyboards:
     """One offer a chat at most: it goes with the next message, or when it is used.
 
     An edit must repeat the buttons that stay, and Telegram does not tell which they are. Those of
-    the last answers are in memory; an older one gets the row that answers had last.
+    the last answers are in memory; an older one gets the row that answers had last, if it is no
+    part of an answer that has its buttons further down.
     """
 
     def __init__(self, host: ConnectorHost, api: Api, data: Kept, spawn: Spawn) -> None:
         self._clock, self._api, self._data, self._spawn = host.clock, api, data, spawn
         self._rows: dict[_Spot, tuple[Button, ...]] = {}
         self._offers = Kept(host, "offers")
+        self._parts = Kept(host, "parts")
         self._usual = Kept(host, "row", 20)
         self._under: dict[_Spot, _Under] = {}
         self._taken: set[_Spot] = set()
@@ -64,7 +66,13 @@ class Keyboards:
     async def load(self) -> None:
         """Read what an earlier process has kept."""
         await self._offers.load()
+        await self._parts.load()
         await self._usual.load()
+
+    @property
+    def kept(self) -> Sequence[Kept]:
+        """What outlives a restart and names people's chats."""
+        return (self._offers, self._parts)
 
     async def prepare(self, turn: str, buttons: Sequence[Button]) -> None:
         """Keep what does not fit a button; to be called before they are shown."""
@@ -74,8 +82,12 @@ class Keyboards:
                 await self._data.put(callback.key(data), data)
 
     def take(self, messages: Sequence[MessageRef]) -> None:
-        """Another answer is being written into these: their buttons are let alone until `sent`."""
+        """Another answer is being written into these: their buttons are let alone until `let_go`."""
         self._taken |= {_spot(message) for message in messages}
+
+    def let_go(self, messages: Sequence[MessageRef]) -> None:
+        """Nothing is written into these any more."""
+        self._taken -= {_spot(message) for message in messages}
 
     async def sent(self, messages: Sequence[MessageRef], reply: Reply) -> None:
         """Remember the buttons of a message that now stands in a private chat."""
@@ -85,6 +97,8 @@ class Keyboards:
             self._taken.discard(spot)
             self._under.pop(spot, None)
             self._rows[spot] = row if message is messages[-1] else ()
+            if message is not messages[-1]:
+                await self._parts.put(_name(spot), "")
             if self.offered(message.channel.id) == message.id:
                 await self._offers.drop(message.channel.id)
         for old in list(self._rows)[:-_REMEMBERED]:
@@ -193,6 +207,8 @@ class Keyboards:
         known = self._rows.get((chat, message))
         if known is not None:
             return known
+        if _name((chat, message)) in self._parts:
+            return ()
         usual = [Button(action=action, label=label) for action, label in self._usual.items()]
         return tuple(usual) or THUMBS
 
@@ -209,6 +225,10 @@ def with_typed(offer: Sequence[Button]) -> tuple[Button, ...]:
     """An offer of other answers, with what can be typed instead of tapped."""
     retries = any(button.action.startswith(f"{RETRY}:") for button in offer)
     return (*offer, *TYPED) if retries else tuple(offer)
+
+
+def _name(spot: _Spot) -> str:
+    return ":".join(spot)
 
 
 def _spot(message: MessageRef) -> _Spot:

@@ -5,12 +5,13 @@ A menu's commands take no words, hence `/rl_good` for `/rl good`; no other bot l
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from goodbot_connectors.telegram.normalize import PREFIX
 
-_PRIVATE = ("good", "bad", "undo", "status", "history", "help")
+_PRIVATE = ("good", "bad", "undo", "status", "help")
 _GROUP = ("good", "bad", "undo", "help")
 _ADMINISTRATORS = (*_GROUP, "status", "enable", "disable")
 SCOPES = {
@@ -27,7 +28,6 @@ WORDS = {
         "bad": "That answer was bad",
         "undo": "Take your rating back",
         "status": "What it has learned, and when it learns next",
-        "history": "Its last answers, and how they were rated",
         "help": "All commands",
         "enable": "Answer in this group",
         "disable": "Be silent in this group",
@@ -37,7 +37,6 @@ WORDS = {
         "bad": "Die Antwort war schlecht",
         "undo": "Bewertung zurücknehmen",
         "status": "Was er gelernt hat und wann er weiterlernt",
-        "history": "Die letzten Antworten und ihre Bewertungen",
         "help": "Alle Befehle",
         "enable": "In dieser Gruppe antworten",
         "disable": "In dieser Gruppe schweigen",
@@ -47,7 +46,6 @@ WORDS = {
         "bad": "Esa respuesta fue mala",
         "undo": "Retirar tu valoración",
         "status": "Qué ha aprendido y cuándo vuelve a aprender",
-        "history": "Sus últimas respuestas y cómo se valoraron",
         "help": "Todos los comandos",
         "enable": "Responder en este grupo",
         "disable": "Callar en este grupo",
@@ -57,7 +55,6 @@ WORDS = {
         "bad": "Cette réponse était mauvaise",
         "undo": "Retirer votre note",
         "status": "Ce qu'il a appris, et quand il apprend ensuite",
-        "history": "Ses dernières réponses et leurs notes",
         "help": "Toutes les commandes",
         "enable": "Répondre dans ce groupe",
         "disable": "Se taire dans ce groupe",
@@ -73,6 +70,11 @@ class Menu(NamedTuple):
     language: str
     commands: tuple[tuple[str, str], ...]
     """Command and description."""
+
+
+def fingerprint() -> str:
+    """Another text once any list is another one."""
+    return hashlib.sha256(repr(list(menus())).encode()).hexdigest()[:16]
 
 
 def menus() -> Iterator[Menu]:

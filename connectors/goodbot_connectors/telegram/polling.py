@@ -15,7 +15,7 @@ from goodbot.connector import ConnectorHost
 from goodbot.errors import RetriableError, StoreError
 
 from goodbot_connectors.telegram.api import Api
-from goodbot_connectors.telegram.intake import Intake, Taken, next_offset
+from goodbot_connectors.telegram.intake import Cursor, Intake, Taken, next_offset
 from goodbot_connectors.telegram.pace import jittered
 
 logger = logging.getLogger(__name__)
@@ -32,18 +32,18 @@ class Polling:
 
     def __init__(
         self, host: ConnectorHost, api: Api, intake: Intake, follow_up: Callable[[Taken], None],
-        timeout: int, offset: int | None,
+        timeout: int, cursor: Cursor,
     ) -> None:  # fmt: skip
         self._host, self._api, self._intake, self._follow_up = host, api, intake, follow_up
-        self._timeout, self._offset = timeout, offset
-        self._last_update = intake.since_ms / 1000
+        self._timeout, self._offset = timeout, cursor.offset
+        self._last_update = cursor.since_ms / 1000
 
     async def first(self) -> None:
         """Say which updates we want before anybody can react to what we send.
 
         They stay unconfirmed; the loop gets them again.
         """
-        await self._api.updates(self._offset, 0)
+        await self._api.updates(self._from(), 0)
 
     async def run(self) -> None:
         """Until the host stops."""
@@ -63,8 +63,7 @@ class Polling:
 
     async def _poll(self) -> None:
         """One poll. The offset, whose use confirms the last one, moves after the commit."""
-        quiet = self._host.clock.now() - self._last_update > _QUIET
-        updates = await self._api.updates(None if quiet else self._offset, self._timeout)
+        updates = await self._api.updates(self._from(), self._timeout)
         offset = next_offset(updates)
         if offset is None:
             return
@@ -72,3 +71,8 @@ class Polling:
         self._offset = offset
         self._last_update = self._host.clock.now()
         self._follow_up(taken)
+
+    def _from(self) -> int | None:
+        """The offset to ask from; None after quiet days."""
+        quiet = self._host.clock.now() - self._last_update > _QUIET
+        return None if quiet else self._offset

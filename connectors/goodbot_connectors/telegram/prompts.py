@@ -6,6 +6,8 @@ open the keyboard at once, and what is typed then names the message that it answ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from goodbot.connector import ConnectorHost
 from goodbot.events import ChannelKind, Event, MessageEvent, RatingEvent, RatingKind
 
@@ -35,6 +37,11 @@ class Prompts:
     async def load(self) -> None:
         """Read what an earlier process has kept."""
         await self._open.load()
+
+    @property
+    def kept(self) -> Sequence[Kept]:
+        """What outlives a restart."""
+        return (self._open,)
 
     async def ask(self, api: Api, prompt: Prompt) -> None:
         """Ask for the words that a pressed button promised."""

@@ -19,6 +19,10 @@ _LONGEST = 100
 _HASH = range(30, 51)
 """Characters after the colon; today's tokens have 35."""
 _SKEW = 60.0
+_SET_CLOCK = (
+    "set the clock from the network: `timedatectl set-ntp true` on Linux, Date & Time in the System "
+    "Settings on macOS"
+)
 _GROUPS = 20
 """So many groups are asked about; each is a call."""
 _ASCII_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -52,6 +56,13 @@ class TelegramSetup(ConnectorSetup):
             return f"it was not copied whole: {len(rest)} characters after the colon, not about 35"
         return ""
 
+    @classmethod
+    def wrong_user_id(cls, value: str) -> str:
+        """A person's id is a number; their name can change hands."""
+        if value.isascii() and value.isdecimal():
+            return ""
+        return "a user id on Telegram is a number, no name; pair with a code if you do not know it"
+
     async def identify(self) -> Identity:
         """getMe."""
         async with self._open() as (_, me):
@@ -59,16 +70,16 @@ class TelegramSetup(ConnectorSetup):
 
     async def examine(self) -> Sequence[Check]:
         """Who else reads its updates, what it sees in groups, and whether our clock fits."""
-        async with self._open() as (api, _):
+        async with self._open() as (api, me):
             found = [_updates(self.settings, await api.webhook()), _privacy(api.reads_groups)]
             for channel in self.channels[:_GROUPS]:
-                found.append(await _group(api, channel))
+                found.append(await _group(api, channel, me.name))
             skew = self._skew(api.date)
         if abs(skew) > _SKEW:
             text = (
                 f"this machine is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} Telegram"
             )
-            fix = "set the clock from the network: timedatectl set-ntp true"
+            fix = _SET_CLOCK
             found.append(Check(part="clock", state=CheckState.WARN, text=text, fix=fix))
         return found
 
@@ -150,7 +161,8 @@ def _elsewhere(part: str, settings: TelegramSettings, url: str) -> Check:
     return Check(
         part=part, state=CheckState.FAIL,
         text=f"another program gets this bot's messages by a webhook at {_host(url)}; goodbot gets none",
-        fix="end that program, then open https://api.telegram.org/bot<token>/deleteWebhook once",
+        fix="if this was goodbot's own webhook, `goodbot run` takes it back; else end that program, "
+        "then open https://api.telegram.org/bot<token>/deleteWebhook once",
     )  # fmt: skip
 
 
@@ -173,7 +185,7 @@ def _privacy(reads_all: bool) -> Check:
     return Check(part=part, state=CheckState.OK, text=text)
 
 
-async def _group(api: Api, chat: str) -> Check:
+async def _group(api: Api, chat: str, name: str) -> Check:
     """Whether reactions reach it in one group."""
     part = f"telegram group {chat}"
     try:
@@ -189,10 +201,18 @@ async def _group(api: Api, chat: str) -> Check:
     if status == "member":
         return Check(
             part=part, state=CheckState.WARN,
-            text="it is no administrator, and Telegram keeps reactions from it: only /rl rates there",
+            text="it is no administrator, and Telegram keeps reactions from it: only commands like "
+            f"/rl{name} good rate there",
+            fix="make it an administrator of the group; no right is needed",
+        )  # fmt: skip
+    if status == "restricted":
+        return Check(
+            part=part, state=CheckState.WARN,
+            text="its rights there are restricted, and Telegram keeps reactions from it",
             fix="make it an administrator of the group; no right is needed",
         )  # fmt: skip
     return Check(
         part=part, state=CheckState.WARN, text=f"it is not in the group ({status})",
-        fix="add the bot to the group again, or say `/rl disable` of it",
+        fix="add the bot to the group again, or take the group from it: "
+        f"`goodbot channels disable telegram:{chat}`",
     )  # fmt: skip

@@ -26,9 +26,12 @@ _TYPING_EVERY = 4.5
 _TYPING_MOST = 600.0
 _LONGEST_PAUSE = 60.0
 _TRIES = 4
+_EMPTY = "(The model gave an empty answer.)"
 
 Shown = Callable[[Sequence[MessageRef], Reply], Awaitable[None]]
 """Told which messages now carry an answer."""
+Ended = Callable[[Sequence[MessageRef]], None]
+"""Told which messages were to be replaced, however that came out."""
 
 
 class TelegramStream(ReplyStream):
@@ -50,13 +53,14 @@ class TelegramStream(ReplyStream):
         reply_to: str = "",
         replaces: Sequence[MessageRef] = (),
         shown: Shown | None = None,
+        ended: Ended | None = None,
     ) -> None:
         self._host, self._api, self._pace, self._settings = host, api, pace, settings
         self._channel, self._reply_to = channel, reply_to
         self._text = ""
         # Nothing is known of what stands in an earlier answer's messages: the first edit counts.
         self._shown = [(Sent(int(m.channel.id), int(m.id)), dict[str, Any]()) for m in replaces]
-        self._told = shown
+        self._told, self._ended, self._replaces = shown, ended, replaces
         self._typing: asyncio.Task[None] | None = None
         private = channel.kind is ChannelKind.PRIVATE
         self._interval = settings.edit_interval if private else settings.group_edit_interval
@@ -87,23 +91,29 @@ class TelegramStream(ReplyStream):
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         self._end_typing()
-        count = await self._show(reply, whole=True)
-        sent = tuple(
-            MessageRef(channel=self._where(sent.chat_id), id=str(sent.message_id))
-            for sent, _ in self._shown
-        )
-        if self._told is not None:
-            await self._told(sent[:count], reply)
-        return sent
+        try:
+            count = await self._show(reply, whole=True)
+            sent = tuple(
+                MessageRef(channel=self._where(sent.chat_id), id=str(sent.message_id))
+                for sent, _ in self._shown
+            )
+            if self._told is not None:
+                await self._told(sent[:count], reply)
+            return sent
+        finally:
+            if self._ended is not None:
+                self._ended(self._replaces)
 
     async def cancel(self, reason: str) -> None:
         await self.finish(Reply(text=reason, reply_to=self._reply_to))
 
     async def _show_draft(self, reply: Reply) -> None:
         """The part that is being written now; the parts before it come at the end."""
-        *_, message = render.messages(self._channel, reply)
+        parts = render.messages(self._channel, reply)
+        if not parts:  # nothing that can be seen yet
+            return
         try:
-            await self._api.draft(message, self._draft)
+            await self._api.draft(parts[-1], self._draft)
         except RefusedError as error:
             logger.info("telegram: no drafts here, messages are edited instead: %s", error)
             self._draft = 0
@@ -115,6 +125,9 @@ class TelegramStream(ReplyStream):
         """Returns how many messages it takes."""
         buttons = self._settings.group_buttons
         wanted = render.messages(self._channel, reply, group_buttons=buttons)
+        if whole and not wanted:  # characters that are left out, and no others
+            reply = replace(reply, text=_EMPTY)
+            wanted = render.messages(self._channel, reply, group_buttons=buttons)
         call = self._patiently if whole else _at_once
         for n, message in enumerate(wanted):
             if n < len(self._shown) and self._shown[n][1] == message:

@@ -27,6 +27,8 @@ from goodbot.wizard.save import save
 from goodbot.wizard.template import NEW
 
 _FLAGS = ("platform", "keep_token", "backend", "model", "preset", "schedule", "owner", "start")
+_OF_BOT = ("backend", "model", "preset", "schedule")
+"""The flags that say what the bot is, wherever people talk to it."""
 _FIRST = "This sets up a bot of your own that learns from your ratings."
 _AGAIN = "goodbot is set up here; every question shows how it is now."
 _KEYS = """\
@@ -55,7 +57,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     dialogue = Dialogue(_given(arguments), asks=asks, out=out, colour=colour)
     try:
         place = look(arguments)
-        _begin(draft, place)
+        _begin(draft, place, arguments)
         if asks:
             dialogue.say(_about(draft, place))
             dialogue.say(_KEYS)
@@ -76,7 +78,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     return ending.start(dialogue, place, draft, result)
 
 
-def _begin(draft: Draft, place: Place) -> None:
+def _begin(draft: Draft, place: Place, arguments: argparse.Namespace) -> None:
     """What the config answers where only a platform is to be set up. Raises UsageError."""
     if not draft.platform:
         return
@@ -90,6 +92,11 @@ def _begin(draft: Draft, place: Place) -> None:
         draft.alone, draft.model = True, now.model.path
         draft.backend, draft.schedule = now.training.backend, now.training.schedule
         draft.preset = preset_of(now.training.settings) or OWN
+        if given := [f"--{name}" for name in _OF_BOT if getattr(arguments, name) is not None]:
+            raise UsageError(
+                f"{' and '.join(given)}: the bot is set up already, and connect changes nothing but "
+                f"the platform; `goodbot init {given[0]} …` does"
+            )
 
 
 def _about(draft: Draft, place: Place) -> str:

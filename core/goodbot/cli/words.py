@@ -31,7 +31,9 @@ def _setting_up(commands: Commands[Any]) -> None:
         "--platform", metavar="NAME", help="where people talk to it: slack, telegram, … or terminal"
     )
     connect = _own(commands, "connect", "set up one platform: slack, telegram, …")
-    connect.add_argument("name", metavar="NAME", help="which; `goodbot init` lists them")
+    connect.add_argument(
+        "name", metavar="NAME", help="slack, telegram, or a plugin's name for its own"
+    )
     connect.set_defaults(platform=None)
     for parser in (init, connect):
         _answers(parser)
@@ -68,7 +70,7 @@ def _answers(parser: Parser) -> None:
         (
             "--token",
             "TOKEN",
-            "the platform's token, `-`: from standard input; others can see a flag",
+            "the platform's one token, `-`: from standard input; others can see a flag",
         ),
         ("--keep-token", "WHERE", "keyring, file (readable by you alone) or environment (nowhere)"),
         ("--backend", "NAME", "what computes: auto, mlx or torch"),
@@ -80,7 +82,9 @@ def _answers(parser: Parser) -> None:
     ):
         parser.add_argument(flag, metavar=value, help=text)
     parser.add_argument(
-        "--token-stdin", action="store_true", help="the token comes on standard input, a line each"
+        "--token-stdin",
+        action="store_true",
+        help="tokens come on standard input, a line each; Slack has two",
     )
     parser.add_argument(
         "--yes", action="store_true", help="ask nothing; take the flags and defaults"

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import aiosqlite
 
+from goodbot import config
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.people import pairing
@@ -141,7 +142,10 @@ async def pair(call: Call) -> Result:
     s = call.services
     if call.user.connector != _TERMINAL:
         raise UsageError("a code is made at the machine itself: `goodbot pair CONNECTOR`")
-    known = sorted(set(s.authorization.connectors) - {_TERMINAL})
+    # One that was set up while we run is in the file only; its code waits for the restart.
+    written = config.load(s.config.home, s.config.path).connectors
+    installed = s.plugins.connectors().keys() & written.keys()
+    known = sorted({*s.authorization.connectors, *installed} - {_TERMINAL})
     if len(call.args) != 1 or call.args[0] not in known:
         raise UsageError(
             f"say which connector: {', '.join(known)}"
@@ -150,8 +154,9 @@ async def pair(call: Call) -> Result:
         )
     connector = call.args[0]
     code = await pairing.open_code(s.store, connector, s.clock.now())
+    send = "Send" if connector in s.authorization.connectors else "Restart goodbot, then send"
     return Result(
-        text=f"{code}\n\nSend this to the bot on {connector}, in a private chat, within an hour. "
+        text=f"{code}\n\n{send} this to the bot on {connector}, in a private chat, within an hour. "
         "Whoever sends it owns the bot: show it to nobody.",
         data={"code": code, "connector": connector, "seconds": pairing.PAIR_SECONDS},
         once=True,

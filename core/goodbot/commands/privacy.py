@@ -7,13 +7,12 @@ import asyncio
 import aiosqlite
 
 from goodbot import buttons
-from goodbot.commands import export
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.events import ChannelKind
 from goodbot.people.authorization import Grant, person
-from goodbot.store import access, forgetting, people
+from goodbot.store import access, exporting, forgetting, people
 
 _FORGET = "say `forget me`"
 _FORGET_ANYBODY = f"{_FORGET}, or `forget PERSON` (CONNECTOR:ID, see `people`)"
@@ -90,9 +89,9 @@ async def _forget(call: Call, who: str) -> Result:
         await s.scheduler.stop()
     s.scheduler.wake()
     try:
-        exports = await asyncio.to_thread(export.clear, s.config.home)
-        note = " What was exported is deleted too." if exports else ""
+        exported = await asyncio.to_thread(exporting.files, s.config.home)
         await s.eraser.sweep()
+        note = " What was exported is deleted too." if exported else ""
     except (GoodbotError, OSError) as error:  # it goes on by itself
         note = f" Wiping the disk waits: {error}."
     return Result(text=_told(done, keeps, last_owner=last_owner) + note, data=_data(done))

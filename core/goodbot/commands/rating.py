@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import aiosqlite
 
@@ -11,7 +11,7 @@ from goodbot.errors import UsageError
 from goodbot.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.people.authorization import Grant, person
 from goodbot.ratings import STARS, star_value
-from goodbot.store import people, turns
+from goodbot.store import feedback, ledger, people, turns
 
 _STARS = tuple(str(count) for count in range(STARS + 1))
 
@@ -66,27 +66,36 @@ async def _record(
 ) -> Result:  # fmt: skip
     event = call.event
 
-    async def operation(db: aiosqlite.Connection) -> tuple[Receipt, str]:
+    async def operation(db: aiosqlite.Connection) -> tuple[Receipt, str, bool]:
         turn = await _target(db, call, args, rated=kind is RatingKind.RETRACT)
         rating = RatingEvent(
             event_id=event.event_id, order=event.order, user=event.user, channel=event.channel,
             kind=kind, turn=turn, source=source, value=value, text=text,
         )  # fmt: skip
+        before = await _said(db, turn)
         receipt = await call.services.dispatcher.rate(db, rating, turn)
+        nothing = not receipt.duplicate and before == await _said(db, turn)
         stored = await turns.get(db, turn)
-        return receipt, stored.response if stored else ""
+        return receipt, stored.response if stored else "", nothing
 
-    receipt, response = await call.services.store.write(operation)
+    receipt, response, nothing = await call.services.store.write(operation)
     if receipt.outcome is Outcome.FAILED:
         raise UsageError(receipt.text.rstrip("."))
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.dispatcher.rated()
+    if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:
+        receipt = replace(receipt, text="There is nothing of yours to take back there.")
     quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
     return Result(
         text=f"{receipt.text} “{quote}”", turn=receipt.turn, offer=receipt.offer,
         data={**asdict(receipt), "response": response},
     )  # fmt: skip
+
+
+async def _said(db: aiosqlite.Connection, turn: str) -> tuple[object, ...]:
+    """What people think and said of an answer, as it stands."""
+    return await ledger.labels(db, turn), await feedback.remarks(db, [turn])
 
 
 async def _target(

@@ -1,7 +1,9 @@
-"""After forgetting: the files of adapters, and what deletion leaves lying in the database's file.
+"""After forgetting: what was exported, what connectors keep, the files of adapters, and what
+deletion leaves lying in the database's file.
 
-Both are level-triggered, so that a crash or a busy moment only delays them: adapters are erased
-once nothing serves them, the database is rewritten while the switch `erase` is set.
+All is level-triggered, so that a crash or a busy moment only delays it: connectors are asked until
+they have forgotten, adapters are erased once nothing serves them, exports are deleted and the
+database is rewritten while the switch `erase` is set.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
+from collections.abc import Mapping
+from pathlib import Path
 
 from goodbot.adapters import AdapterRegistry
 from goodbot.clock import Clock
-from goodbot.errors import ServerError
+from goodbot.connector import Connector
+from goodbot.errors import ServerError, boundary
 from goodbot.server import BASE, Server
-from goodbot.store import Store, access, backup, forgetting
+from goodbot.store import Store, access, backup, exporting, forgetting
 
 logger = logging.getLogger(__name__)
 
@@ -23,29 +28,43 @@ class Eraser:
     """Brings the state directory to where no forgotten word is in it."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, server: Server, clock: Clock
-    ) -> None:
+        self, *, store: Store, registry: AdapterRegistry, server: Server, clock: Clock,
+        connectors: Mapping[str, Connector], home: Path,
+    ) -> None:  # fmt: skip
         self._store = store
+        self._connectors = connectors
+        self._home = home
         self._registry = registry
         self._server = server
         self._clock = clock
-        self._working = asyncio.Lock()
+        self.copying = asyncio.Lock()
+        """Held by whoever copies words out of the database, so that a sweep finds the copy."""
 
     async def sweep(self) -> list[int]:
         """Do what can be done now; returns the versions whose files are gone.
 
         Raises StoreError, OSError.
         """
-        async with self._working:
-            if await self._store.read(lambda db: access.switch(db, forgetting.ERASE)):
-                await self._rewrite()
+        async with self.copying:
+            await self._tell_connectors()
+            if seen := await self._store.read(lambda db: access.switch(db, forgetting.ERASE)):
+                await self._rewrite(seen)
             return await self._erase_adapters()
 
-    async def _rewrite(self) -> None:
+    async def _tell_connectors(self) -> None:
+        for who in await self._store.read(forgetting.to_tell):
+            name, _, user = who.partition(":")
+            if (connector := self._connectors.get(name)) is not None:
+                with boundary(logger, "%s has not forgotten somebody yet", name):
+                    await connector.forget(user)
+                    await self._store.write(lambda db, who=who: forgetting.told(db, who))
+
+    async def _rewrite(self, seen: str) -> None:
+        await asyncio.to_thread(exporting.clear, self._home)
         # A copy to go back to, made before a change of the schema, holds the old words too.
         await asyncio.to_thread(backup.expire, self._store.path, float("inf"))
         await self._store.compact()
-        await self._store.write(lambda db: access.set_switch(db, forgetting.ERASE, ""))
+        await self._store.write(lambda db: forgetting.wiped(db, seen))
         logger.info("the database was rewritten without what was forgotten")
 
     async def _erase_adapters(self) -> list[int]:

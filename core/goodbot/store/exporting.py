@@ -1,13 +1,20 @@
-"""What is exported: the answers that somebody rated or said something of, with all of it."""
+"""What is exported: the answers that somebody rated or said something of, with all of it; its files."""
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
-from goodbot.store import feedback, ledger, retries, turns
+from goodbot.store import feedback, ledger, quarantine, retries, turns
 from goodbot.store.query import fetch
+
+EXPORTS = "exports"
+"""The directory in the state directory; forgetting empties it, since its files hold words."""
 
 
 async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
@@ -18,8 +25,9 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
     """
     rows = await fetch(
         db,
-        "SELECT id FROM turns WHERE rated > 0 OR EXISTS (SELECT 1 FROM events"
-        " WHERE events.turn = turns.id AND kind IN ('comment', 'better')) ORDER BY seq",
+        "SELECT id FROM turns WHERE rated > 0 OR EXISTS (SELECT 1 FROM events e"  # noqa: S608
+        f" WHERE e.turn = turns.id AND e.kind IN ('comment', 'better') AND {quarantine.STANDS})"
+        " ORDER BY seq",
     )
     ids = [row[0] for row in rows]
     stored = await turns.some(db, ids)
@@ -39,3 +47,26 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
             "ratings": await ledger.labels(db, id_), "remarks": said[id_],
         })  # fmt: skip
     return found
+
+
+def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """The whole file or none, readable by the owner alone."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        for line in lines:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(path)
+
+
+def files(home: Path) -> list[Path]:
+    """What was exported, also half of a file."""
+    return [entry for entry in (home / EXPORTS).glob("*") if entry.is_file()]
+
+
+def clear(home: Path) -> None:
+    """Delete what was exported. Raises OSError."""
+    for file in files(home):
+        file.unlink()

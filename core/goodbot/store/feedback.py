@@ -9,18 +9,9 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.events import Message, RatingKind
-from goodbot.store import codec
+from goodbot.store import codec, quarantine
 from goodbot.store.claimable import CONSENT, Pool
 from goodbot.store.query import fetch
-
-# What stands of the ledger `e`: not taken back by its author, and in no quarantine.
-_STANDS = (
-    "NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND (r.turn, r.rater) = (e.turn, e.rater)"
-    " AND ((r.connector, r.account, r.retracts) = (e.connector, e.account, e.event_id)"
-    " OR (r.source = '' AND r.retracts = '' AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))))"
-    " AND NOT EXISTS (SELECT 1 FROM quarantines q"
-    " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,7 +46,7 @@ async def remarks(db: aiosqlite.Connection, turns: Sequence[str]) -> list[Remark
         db,
         "SELECT e.turn, e.kind, e.rater, e.text, e.received_at FROM events e"  # noqa: S608
         " WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind IN ('comment', 'better')"
-        f" AND {_STANDS} ORDER BY e.time_ms, e.tiebreak, e.seq",
+        f" AND {quarantine.STANDS} ORDER BY e.time_ms, e.tiebreak, e.seq",
         (codec.dump_json(list(turns)),),
     )
     return [
@@ -74,7 +65,7 @@ async def preferences(db: aiosqlite.Connection, pool: Pool) -> list[Preference]:
     typed = await fetch(
         db,
         "SELECT t.id, t.messages, e.text, t.response, e.rater FROM events e"  # noqa: S608
-        f" JOIN turns t ON t.id = e.turn WHERE e.kind = 'better' AND {_STANDS} AND {may}"
+        f" JOIN turns t ON t.id = e.turn WHERE e.kind = 'better' AND {quarantine.STANDS} AND {may}"
         " ORDER BY e.time_ms, e.tiebreak, e.seq",
         pool.values(),
     )

@@ -21,6 +21,8 @@ FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
 """`tainted` of an adapter whose files are to be erased."""
 ERASE = "erase"
 """The switch that is set while deleted words may still lie in the database's free space."""
+_TELL = "forget "
+"""How the switches begin that name who a connector has not forgotten yet."""
 
 _NOBODY = "forgotten"
 _RUN = 4
@@ -62,11 +64,37 @@ async def forget(
         await turns.set_prompt(db, turn)
     await _clear_inbox(db, persons)
     await _delete_person(db, persons, keep_grants=keep_grants)
-    await access.set_switch(db, ERASE, "1")
+    for who in persons:
+        await access.set_switch(db, f"{_TELL}{who}", "1")
+    await erase(db)
     return Forgotten(
         people=tuple(persons), answers=len(mine), ratings=ratings, quoted=len(quoting),
         versions=tuple(versions), ended_run=ended,
     )  # fmt: skip
+
+
+async def erase(db: aiosqlite.Connection) -> None:
+    """What was deleted is to be wiped from the disk, too; each time the switch says another number."""
+    before = await access.switch(db, ERASE)
+    await access.set_switch(db, ERASE, str(int(before or 0) + 1))
+
+
+async def wiped(db: aiosqlite.Connection, seen: str) -> None:
+    """What was deleted when the switch said `seen` is wiped; what went since is not."""
+    if await access.switch(db, ERASE) == seen:
+        await access.set_switch(db, ERASE, "")
+
+
+async def to_tell(db: aiosqlite.Connection) -> list[str]:
+    """Who was forgotten here, and not yet by their connector: `connector:id`."""
+    query = "SELECT substr(name, ?) FROM switches WHERE substr(name, 1, ?) = ?"
+    return [row[0] for row in await fetch(db, query, (len(_TELL) + 1, len(_TELL), _TELL))]
+
+
+async def told(db: aiosqlite.Connection, who: str) -> None:
+    """Their connector has forgotten them, too; what it deleted may still lie in the free space."""
+    await access.set_switch(db, f"{_TELL}{who}", "")
+    await erase(db)
 
 
 async def knows(db: aiosqlite.Connection, person: str) -> bool:

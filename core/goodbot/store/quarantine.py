@@ -12,6 +12,18 @@ COVERED = (
     " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
 )
 
+KEPT = (
+    "NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND (r.turn, r.rater) = (e.turn, e.rater)"
+    " AND ((r.connector, r.account, r.retracts) = (e.connector, e.account, e.event_id)"
+    " OR (r.source = '' AND r.retracts = '' AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))))"
+)
+"""SQL: of the ledger `e`, what its author did not take back."""
+STANDS = (
+    f"{KEPT} AND NOT EXISTS (SELECT 1 FROM quarantines q"  # noqa: S608
+    " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
+)
+"""SQL: the same without what is in a quarantine."""
+
 
 async def add(db: aiosqlite.Connection, since: float, by: str, now: float) -> int:
     """Leave out every rating that was received since then, up to now; returns how many it newly is."""

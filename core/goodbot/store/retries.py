@@ -109,22 +109,49 @@ async def pressed(db: aiosqlite.Connection, event: PressEvent) -> str | None:
     return named if named in shown else None
 
 
-async def adopt(db: aiosqlite.Connection, turn: str, since: float) -> list[tuple[str, str]]:
+async def adopt(db: aiosqlite.Connection, turn: str) -> list[tuple[str, str]]:
     """Give a retry the reactions that overtook the record of its messages.
 
-    They came in from `since` on, when it was being shown, and were taken for reactions to the answer
-    before. Returns `(turn, rater)` of the labels that are to be folded again.
+    They came in while it was being shown, and were taken for reactions to the answer before; which
+    of them are of which is decided as in `meant`. Returns `(turn, rater)` of the labels that are to
+    be folded again.
     """
     retry = next(iter(await line(db, turn)), None)
     if retry is None:
         return []
     rows = await fetch(
         db,
-        "UPDATE events SET turn = ? WHERE turn = ? AND kind = 'rate' AND source LIKE 'reaction:%'"
-        " AND received_at >= ? RETURNING rater",
-        (turn, retry.instead_of, since),
+        "SELECT seq, connector || ' ' || account, event_id, rater, message, source, kind, retracts,"
+        " time_ms, tiebreak FROM events WHERE turn = ? AND kind IN ('rate', 'retract')"
+        " AND (source LIKE 'reaction:%' OR retracts <> '') ORDER BY time_ms, tiebreak, seq",
+        (retry.instead_of,),
     )
-    return [(id_, rater) for (rater,) in rows for id_ in (retry.instead_of, turn)]
+    changed = {(row[3], row[4], row[8]) for row in rows if row[6] == RatingKind.RATE}
+    stands: dict[tuple[str, ...], bool] = {}
+    """By reaction that is there: whether it is the retry's."""
+    taken: dict[int, tuple[str, str, str]] = {}
+    for seq, account, id_, rater, message, source, kind, named, time_ms, tiebreak in rows:
+        after = OrderKey(time_ms, tiebreak) > retry.asked
+        stood = stands.pop((account, rater, message, source), None)
+        if kind == RatingKind.RATE:
+            mine = stands[account, rater, message, source] = after if stood is None else stood
+        else:  # or it makes room for another one, in the same moment
+            mine = after if (rater, message, time_ms) in changed else bool(stood)
+        if mine and not named:
+            taken[seq] = (account, id_, rater)
+    ids = {(account, id_) for account, id_, _ in taken.values()}
+    for seq, account, id_, rater, *_, named, _, _ in rows:
+        if (account, named) in ids:
+            taken[seq] = (account, id_, rater)
+    await db.execute(
+        "UPDATE events SET turn = ? WHERE seq IN (SELECT value FROM json_each(?))",
+        (turn, codec.dump_json(list(taken))),
+    )
+    return [
+        (id_, rater)
+        for rater in {who for *_, who in taken.values()}
+        for id_ in (retry.instead_of, turn)
+    ]
 
 
 async def meant(

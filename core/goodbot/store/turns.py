@@ -10,7 +10,7 @@ import aiosqlite
 
 from goodbot.connector import OpenTurn
 from goodbot.events import ChannelKind, ChannelRef, MessageRef, UserRef
-from goodbot.store import codec
+from goodbot.store import codec, quarantine
 from goodbot.store.query import fetch, first
 from goodbot.turns import Turn
 
@@ -142,12 +142,15 @@ async def by_message(db: aiosqlite.Connection, channel: ChannelRef, message: str
 
 
 async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str = "") -> str | None:
-    """The newest turn of a place; with `rated_by` the one that this rater rated last."""
+    """The newest turn of a place; with `rated_by` the one that this rater rated last.
+
+    That one may be in any thread of the channel where no thread is named: commands often have none.
+    """
     place = (channel.connector, channel.account, channel.id, channel.thread)
     if rated_by:
         query, values = (
             "SELECT id FROM turns JOIN labels ON labels.turn = id"
-            " WHERE (connector, account, channel, thread) = (?, ?, ?, ?) AND rater = ?"
+            " WHERE (connector, account, channel) = (?, ?, ?) AND ? IN ('', thread) AND rater = ?"
             " ORDER BY event_seq DESC LIMIT 1",
             (*place, rated_by),
         )
@@ -265,12 +268,13 @@ async def _reactions(
 async def expire(db: aiosqlite.Connection, before: float) -> int:
     """Delete turns older than `before` of which nobody thinks or said anything; returns how many.
 
-    A rating that was taken back keeps nothing; its events go with the turn.
+    What was taken back keeps nothing, its events go with the turn; what is in quarantine may come
+    back.
     """
     rows = await db.execute(
-        "DELETE FROM turns WHERE created_at < ?"
-        " AND rated = 0 AND NOT EXISTS (SELECT 1 FROM events WHERE events.turn = turns.id"
-        " AND events.kind NOT IN ('rate', 'retract'))"
+        "DELETE FROM turns WHERE created_at < ?"  # noqa: S608
+        " AND rated = 0 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = turns.id"
+        f" AND e.kind NOT IN ('rate', 'retract') AND {quarantine.KEPT})"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (before,),
     )

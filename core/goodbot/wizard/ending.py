@@ -46,7 +46,7 @@ def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
     if draft.start == "service":
         _install(dialogue, place, draft, result)
     if code:
-        _say_code(dialogue, draft, code)
+        _say_code(dialogue, place, draft, code)
     dialogue.say(MATTERS)
     for sentence in draft.missing.values():
         dialogue.say(f"Missing: {sentence}.")
@@ -87,12 +87,13 @@ async def _open(home: Path, connector: str) -> str:
         lock.release()
 
 
-def _say_code(dialogue: Dialogue, draft: Draft, code: str) -> None:
+def _say_code(dialogue: Dialogue, place: Place, draft: Draft, code: str) -> None:
     bot, link = "your bot", ""
     if draft.identity:
         bot = draft.identity.name
         link = f" ({draft.identity.link})" if draft.identity.link else ""
-    dialogue.say(f"\nSend {code} to {bot}{link}.")
+    send = "Restart goodbot, then send" if place.daemon else "Send"
+    dialogue.say(f"\n{send} {code} to {bot}{link}.")
     dialogue.say("The code is good for an hour; whoever sends it owns the bot.\n")
 
 

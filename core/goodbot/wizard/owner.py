@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
+from goodbot.connector import ConnectorSpec
+from goodbot.doctor.connectors import setup_class
 from goodbot.errors import StoreError
 from goodbot.home import DATABASE
+from goodbot.plugins import missing_modules
 from goodbot.store import inspection, people
 from goodbot.wizard.dialogue import Choice, Dialogue, Refused
 from goodbot.wizard.draft import TERMINAL, Draft, Place
@@ -30,7 +34,7 @@ def ask_owner(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     draft.pair = how == "pair"
     draft.owners = named
     if how == "id":
-        draft.owners = (dialogue.text("--owner", "Your user id", _user_id),)
+        draft.owners = (dialogue.text("--owner", "Your user id", _user_id(spec)),)
 
 
 async def _paired(place: Place, platform: str) -> list[str]:
@@ -44,7 +48,17 @@ async def _paired(place: Place, platform: str) -> list[str]:
     return [id_ for connector, _, id_ in found if connector == platform]
 
 
-def _user_id(answer: str) -> str:
-    if not answer or answer.startswith("@") or len(answer) > 64 or " " in answer:
-        raise Refused("an id is needed, not a name: names can change hands; or go back and pair")
-    return answer
+def _user_id(spec: ConnectorSpec) -> Callable[[str], str]:
+    # Without its packages the platform cannot say what its ids are like.
+    setup = None if missing_modules(spec.requires) else setup_class(spec)
+
+    def check(answer: str) -> str:
+        if not answer or answer.startswith("@") or len(answer) > 64 or " " in answer:
+            raise Refused(
+                "an id is needed, not a name: names can change hands; or go back and pair"
+            )
+        if setup and (wrong := setup.wrong_user_id(answer)):
+            raise Refused(wrong)
+        return answer
+
+    return check

@@ -205,6 +205,18 @@ async def test_retries_on_several_sockets_disconnects_and_reconnects_give_one_ra
     ]  # fmt: skip
 
 
+async def test_undo_takes_back_what_this_person_rated_last(slack: FakeSlack, app: App) -> None:
+    """Not our last answer, which is all that a command without a thread could name."""
+    first = await answered(slack, app)
+    await answered(slack, app, "another")
+    slack.people.react("ada", first.channel, first.ts, "+1")
+    await until(lambda: rated(app))
+    for said in ("Taken back.", "there is nothing to undo here"):
+        slack.people.command("ada", "undo")
+        await until(lambda word=said: any(word in n.text for n in slack.people.notices("ada")))
+        assert await rated(app) == []
+
+
 async def test_a_warning_alone_changes_nothing(
     slack: FakeSlack, host: RecordingHost, connector: Any
 ) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import Event, RatingEvent
+from goodbot.events import CommandEvent, Event, RatingEvent
 from goodbot_connectors.slack import mrkdwn, presses
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
-from goodbot_connectors.slack.normalize import EVENTS, Identity, Normalizer, emoji_values
+from goodbot_connectors.slack.identity import Identity
+from goodbot_connectors.slack.normalize import EVENTS, Normalizer, emoji_values
 from goodbot_connectors.slack.threads import Threads
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,6 +126,67 @@ def test_say_why_opens_the_modal_for_that_answer() -> None:
     assert (about.turn, about.message) == ("5f1e0c7a9b3d2468", "1795291540.000100")
     assert (about.channel, about.thread) == ("D0ADA0001", "1795291534.000200")
     assert presses.opening(RECORDINGS["presses: good"]["payload"], ME.user) is None
+
+
+@EVERY
+def test_same_id_other_workspace_denied(case: dict[str, Any]) -> None:
+    """An id is somebody in one workspace only; the app may be in several."""
+    payload = json.loads(json.dumps(case["payload"]).replace(ME.team, "T0THER001"))
+    assert NORMALIZER.events(payload, NOW_MS) == ()
+    assert ME.foreign(payload)
+
+
+@pytest.mark.parametrize("field", ["user_team", "source_team"])
+def test_a_guest_of_a_shared_channel_is_nobody(field: str) -> None:
+    for name, case in RECORDINGS.items():
+        payload = json.loads(json.dumps(case["payload"]))
+        if payload.get("type") == "event_callback":
+            payload["event"][field] = "T0THER001"
+        elif "user" in payload:
+            payload["user"]["team_id"] = "T0THER001"
+        else:
+            continue
+        assert NORMALIZER.events(payload, NOW_MS) == (), name
+
+
+def test_an_edit_is_no_command() -> None:
+    """Slack tells an edit that mentions us as an app_mention with the message's old `ts`."""
+    mention = {"type": "app_mention", "user": "U0ADA0001", "ts": "1795291600.000100",
+               "channel": "C0LAB0001", "text": f"<@{ME.user}> rl reset"}  # fmt: skip
+    edited = {"edited": {"user": "U0ADA0001", "ts": "1795291700.000000"}}
+
+    def events(**event: Any) -> list[str]:
+        body = {"type": "event_callback", "team_id": ME.team, "event": mention | event}
+        return [type(event).__name__ for event in NORMALIZER.events(body)]
+
+    assert events() == events(type="message") == ["CommandEvent"]
+    assert events(**edited) == events(**edited, type="message") == []
+    assert events(**edited, text=f"<@{ME.user}> hello") == []
+    again = events(**edited, type="message", text=f"<@{ME.user}> hello")
+    assert again == ["MessageEvent"], "read after an outage"
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [("undo", False), ("u", False), ("stars 0", False), ("good", True), ("stars 4", True)],
+)
+def test_taking_back_is_about_what_this_person_rated_last(said: str, names: bool) -> None:
+    body = {"command": "/rl", "text": said, "user_id": "U0ADA0001", "team_id": ME.team,
+            "channel_id": "C0LAB0001", "trigger_id": "1.2.3"}  # fmt: skip
+    [slash] = NORMALIZER.events(body, NOW_MS)
+    event = {"type": "app_mention", "user": "U0ADA0001", "ts": "1795291600.000100",
+             "channel": "C0LAB0001", "text": f"<@{ME.user}> rl {said}"}  # fmt: skip
+    [typed] = NORMALIZER.events({"type": "event_callback", "event": event}, NOW_MS)
+    for command in (slash, typed):
+        assert isinstance(command, CommandEvent)
+        assert command.reply_to == ("1795290010.000100" if names else "")
+
+
+@EVERY
+def test_no_id_of_an_event_names_a_person(case: dict[str, Any]) -> None:
+    """It is kept longer than what it stands for, also of somebody who is forgotten."""
+    for event in NORMALIZER.events(case["payload"], NOW_MS):
+        assert event.user.id not in event.event_id
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,10 @@ from goodbot.testing.fakes.slack import FakeSlack, Pace
 from goodbot.testing.fakes.slack.blocks import elements, shown
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack import SPEC, transport
+from goodbot_connectors.slack.api import RefusedError
 from goodbot_connectors.slack.config import APP_TOKEN
 from goodbot_connectors.slack.presses import SHORTCUT, read
+from goodbot_connectors.slack.threads import KEY
 
 from tests.connectors.slack.peer import SlackPeer, action_of, actions
 
@@ -97,10 +99,12 @@ async def test_the_home_tab_shows_the_status_and_what_a_button_asked_for(
     view = slack.people.home("ada")
     assert view is not None
     assert "v3 answers; 12 of 40 until <!here>" in json.dumps(view.body)
-    slack.people.press_in_view("ada", view, lambda e: action_of(e) == "show:history 10")
-    history = (await host.received(CommandEvent, 2))[-1]
-    assert (history.name, history.args, history.channel) == ("history", "10", opened.channel)
-    await connector.acknowledge(history, receipt(history, "one\ntwo"))
+    shown_to_all = {action_of(element) for element in elements(view.body["blocks"])}
+    assert shown_to_all == {"show:status", "show:help"}, "nothing that is for owners alone"
+    slack.people.press_in_view("ada", view, lambda e: action_of(e) == "show:help")
+    pressed = (await host.received(CommandEvent, 2))[-1]
+    assert (pressed.name, pressed.args, pressed.channel) == ("help", "", opened.channel)
+    await connector.acknowledge(pressed, receipt(pressed, "one\ntwo"))
     view = slack.people.home("ada")
     assert view is not None
     assert "12 of 40" in json.dumps(view.body)
@@ -187,6 +191,46 @@ async def test_an_offer_is_ephemeral_and_gone_once_it_is_used(
     await connector.acknowledge(press, Receipt(event_id=press.event_id, outcome=Outcome.ACCEPTED))
     assert slack.people.notices("ada") == []
     assert len(await peer.posts()) == 1
+
+
+async def test_an_offer_that_cannot_be_taken_away_keeps_no_answer_back(
+    slack: FakeSlack, connector: Any, host: RecordingHost, peer: SlackPeer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    ref = await answered(connector, host, peer)
+    await peer.press(ref, "bad")
+    [rated] = await host.received(RatingEvent)
+    await connector.acknowledge(rated, receipt(rated, "Bad.", turn=TURN, offer=retry_row()))
+    await peer.press(ref, "again:long")
+    [press] = await host.received(PressEvent)
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise OSError("reset")
+
+    monkeypatch.setattr(connector._api._session, "post", fails)  # slack_sdk's calls are `request`
+    await connector.acknowledge(press, receipt(press, "My model is not running."))
+    assert "My model is not running." in [n.text for n in slack.people.notices("ada")]
+
+
+async def test_a_person_is_forgotten_with_the_threads_of_their_direct_messages(
+    slack: FakeSlack, connector: Any, host: RecordingHost, peer: SlackPeer
+) -> None:
+    private = await answered(connector, host, peer)
+    shared = await answered(connector, host, peer, room=SHARED, mention=True)
+    assert private.channel.id in (await host.get(KEY) or "")
+    await connector.forget(slack.people.id("ada"))
+    await connector.forget(slack.people.id("ada"))
+    kept = await host.get(KEY) or ""
+    assert private.channel.id not in kept
+    assert shared.channel.id in kept
+    slack.faults.refuse("conversations.open", "user_not_found")
+    await connector.forget("U0GONE0001")
+
+
+async def test_a_scope_that_is_missing_is_no_wrong_token(slack: FakeSlack, connector: Any) -> None:
+    slack.faults.refuse("usergroups.users.list", "no_permission")
+    with pytest.raises(RefusedError, match="no_permission"):
+        await connector.members("S0TEACHERS")
 
 
 async def test_a_response_address_elsewhere_is_never_asked(
@@ -348,11 +392,13 @@ async def test_nothing_is_unfurled_and_nobody_is_pinged(
 # -- what can be asked
 
 
-async def test_a_user_group_by_its_id_or_its_handle(slack: FakeSlack, connector: Any) -> None:
+async def test_a_user_group_by_its_id_and_not_by_a_name(slack: FakeSlack, connector: Any) -> None:
     people = [slack.people.id(name) for name in ("ada", "bob")]
     group = slack.workspace.add_usergroup("teachers", people)
-    for name in (group.id, "@teachers", "teachers"):
-        assert await connector.members(name) == frozenset(people)
+    assert await connector.members(group.id) == frozenset(people)
+    for name in ("@teachers", "teachers"):
+        with pytest.raises(ConnectorError, match=f'write its id, "{group.id}"'):
+            await connector.members(name)
     with pytest.raises(ConnectorError, match="no user group @nobody"):
         await connector.members("@nobody")
 

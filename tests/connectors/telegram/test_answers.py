@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 from goodbot.buttons import THUMBS
+from goodbot.commands import TABLE
 from goodbot.connector import REPLACED
+from goodbot.errors import RetriableError
 from goodbot.events import ChannelKind, ChannelRef, MessageEvent, MessageRef, RatingEvent, Reply
+from goodbot.people.authorization import Grant
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost
@@ -116,6 +119,28 @@ async def test_a_flood_only_skips_drafts(
     assert [post.text for post in await driver.posts()] == ["one two three"]
 
 
+async def test_what_cannot_be_seen_is_no_draft_and_the_answer_comes(
+    connector: TelegramConnector, fake: FakeTelegram, driver: Driver
+) -> None:
+    """A model may begin with a control of the writing direction, which is left out."""
+    stream = connector.stream(channel(driver))
+    await stream.append("\u202e")
+    assert fake.calls("sendMessageDraft") == []
+    await stream.append("Four.")
+    await stream.finish(Reply(text="\u202eFour."))
+    assert [post.text for post in await driver.posts()] == ["Four."]
+
+
+async def test_an_answer_of_which_nothing_can_be_seen_says_so(
+    connector: TelegramConnector, driver: Driver
+) -> None:
+    whole = Reply(text="\u202e\u202c", turn=TURN, buttons=THUMBS)
+    [ref] = await connector.stream(channel(driver)).finish(whole)
+    [post] = await driver.posts()
+    assert (post.id, post.text) == (ref.id, "(The model gave an empty answer.)")
+    assert post.buttons == ("good", "bad")
+
+
 async def test_groups_and_those_who_want_none_have_no_drafts(
     fake: FakeTelegram, driver: Driver, host: RecordingHost
 ) -> None:
@@ -218,6 +243,20 @@ async def test_buttons_are_let_alone_while_another_answer_is_written(
     assert data == ["good:another", "bad:another"]
 
 
+async def test_a_replacement_that_fails_does_not_take_the_buttons_for_ever(
+    connector: TelegramConnector, fake: FakeTelegram, driver: Driver
+) -> None:
+    [old] = await sent(connector, driver, "Old.")
+    fake.fail("editMessageText", 502, "Bad Gateway")
+    with pytest.raises(RetriableError):
+        await connector.replace([old], channel(driver)).finish(Reply(text="Another."))
+    await connector._keyboards.note(channel(driver).id, old.id, TURN, "noted")
+    _, message = driver.find(old)
+    data = [b["callback_data"] for row in _rows(message.json) for b in row]
+    assert data[:2] == [f"good:{TURN}", f"bad:{TURN}"]
+    assert len(data) == 3
+
+
 def _rows(message: dict[str, object]) -> list[list[dict[str, str]]]:
     markup = cast("dict[str, list[list[dict[str, str]]]]", message.get("reply_markup", {}))
     return markup.get("inline_keyboard", [])
@@ -292,6 +331,29 @@ async def test_menus_are_published_once_by_scope_and_language(
     await eventually(looked)
     await asyncio.sleep(0.05)
     assert await published(), "and no more than once"
+
+
+async def test_menus_that_an_upgrade_has_changed_are_published_again(
+    connector: TelegramConnector, fake: FakeTelegram, host: RecordingHost,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Also where the last of them is the same as before."""
+    every = len(SCOPES) * len(WORDS)
+
+    async def published(count: int) -> bool:
+        return len(fake.calls("setMyCommands")) == count and bool(await host.get("menus"))
+
+    await eventually(lambda: published(every))
+    await connector.stop()
+    monkeypatch.setitem(SCOPES, "default", ("good",))
+    await connector.start()
+    await eventually(lambda: published(2 * every))
+
+
+def test_a_menu_suggests_only_what_everybody_there_may() -> None:
+    administered = {command.name for command in TABLE if command.grant is Grant.ADMINISTER}
+    for scope in ("default", "all_private_chats", "all_group_chats"):
+        assert not administered & set(SCOPES[scope])
 
 
 def test_every_menu_is_whole_in_every_language() -> None:

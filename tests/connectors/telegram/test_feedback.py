@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 from goodbot.buttons import STAR_ROW, THUMBS, retry_row
+from goodbot.errors import StoreError
 from goodbot.events import (
     Button,
     ChannelKind,
@@ -30,6 +31,7 @@ from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.fakes.telegram.keyboards import buttons
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
+from goodbot_connectors.telegram.keyboards import TYPED as TYPED_BUTTONS
 
 from tests.connectors.telegram.fake import Driver, channel
 
@@ -188,6 +190,68 @@ async def test_what_stands_under_an_answer_survives_a_restart(
     await driver.say("Something else now")
     await is_shown(driver, ref, stars)
     await third.stop()
+
+
+async def test_the_first_part_of_a_long_answer_has_no_buttons_after_a_restart_either(
+    connector: TelegramConnector, driver: Driver, host: RecordingHost
+) -> None:
+    reply = Reply(text="word " * 900, turn=TURN, buttons=THUMBS)
+    first, last = await connector.send(channel(driver), reply)
+    await connector.stop()
+    second = await started(driver, host)
+    await rated_bad(second, driver, host, first)
+    assert labels(driver, first) == [BAD, *RETRY, *TYPED]
+    assert labels(driver, last) == THUMB_LABELS
+    await second.stop()
+
+
+@pytest.mark.parametrize("running", [True, False])
+async def test_who_wants_to_be_forgotten_is_in_no_value(
+    running: bool, connector: TelegramConnector, driver: Driver, host: RecordingHost
+) -> None:
+    ada, bob = (str(driver.chat(ChannelKind.PRIVATE, name).id) for name in ("ada", "bob"))
+    for name in ("ada", "bob"):
+        where = channel(driver, user=name)
+        reply = Reply(text="word " * 900, turn=TURN, buttons=THUMBS)
+        *_, ref = await connector.send(where, reply)
+        await connector._keyboards.offer(where.id, ref.id, TURN, (*retry_row(), *TYPED_BUTTONS))
+        driver.people[name].presses(int(ref.id), f"reason:{TURN}")
+    forget = Button(action=f"run:forget telegram:{ada} and more words to fill it", label="Yes")
+    await connector._keyboards.prepare(TURN, [forget])
+    names = ("prompts", "offers", "parts", "data")
+
+    async def values(user: str) -> list[str]:
+        return [name for name in names if user in (await host.get(name) or "")]
+
+    async def asked() -> bool:
+        return len(json.loads(await host.get("prompts") or "{}")) == 4
+
+    await eventually(asked)
+    assert await values(ada) == list(names)
+    if not running:
+        await connector.stop()
+    await connector.forget(ada)
+    await connector.forget(ada)
+    assert await values(ada) == []
+    assert await values(bob) == ["prompts", "offers", "parts"]
+
+
+async def test_what_could_not_be_forgotten_is_forgotten_by_the_next_try(
+    connector: TelegramConnector, driver: Driver, host: RecordingHost,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    ada = str(driver.chat(ChannelKind.PRIVATE, "ada").id)
+    await connector.send(channel(driver), Reply(text="word " * 900, turn=TURN))
+
+    async def full(key: str, value: str) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(host, "set", full)
+        with pytest.raises(StoreError):
+            await connector.forget(ada)
+    await connector.forget(ada)
+    assert ada not in (await host.get("parts") or "")
 
 
 async def test_stars_are_pressed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from goodbot.events import MessageEvent, OrderKey, RatingEvent, RatingKind
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
-from goodbot_connectors.telegram.intake import Intake, migration, next_offset
+from goodbot_connectors.telegram.intake import Cursor, Intake, migration, next_offset
 from goodbot_connectors.telegram.normalize import Identity, Normalizer
 from goodbot_connectors.telegram.prompts import Prompts
 
@@ -25,13 +26,17 @@ def host(tmp_path: Path) -> RecordingHost:
     return RecordingHost(SPEC, state_dir=tmp_path)
 
 
+ME = "4200001"
+
+
 async def intake_of(host: RecordingHost) -> Intake:
     """As after a start: with what was kept."""
-    me = Identity(id="4200001", username="the_good_bot")
+    me = Identity(id=ME, username="the_good_bot")
     prompts = Prompts(host)
     await prompts.load()
     normalizer = Normalizer(me=me, values=emoji.values(TelegramSettings()))
-    return Intake(host, normalizer, prompts, lambda _: None)
+    cursor = Cursor.read(await host.cursor() or "", ME)
+    return Intake(host, normalizer, prompts, lambda _: None, cursor)
 
 
 def message(update_id: int, date: int = 100, **fields: Any) -> dict[str, Any]:
@@ -54,9 +59,8 @@ async def test_a_press_comes_after_the_event_before_it(host: RecordingHost) -> N
     orders = [event.order for event in taken.events]
     assert orders == sorted(orders)
     assert orders[1] == OrderKey(100_000, f"{11:020d}:000")
-    assert host.commits[-1].cursor == "13 100000"
+    assert host.commits[-1].cursor == "4200001 13 100000"
     second = await intake_of(host)
-    second.since_ms = 100_000
     again = await second.take([press(11)])
     assert again.events == taken.events[1:2], "the same after a restart in between"
 
@@ -64,7 +68,23 @@ async def test_a_press_comes_after_the_event_before_it(host: RecordingHost) -> N
 async def test_without_a_poll_there_is_no_offset(host: RecordingHost) -> None:
     """Calls of a webhook come side by side: a later one confirms no earlier one."""
     await (await intake_of(host)).take([message(10, 100, text="a")])
-    assert host.commits[-1].cursor == " 100000"
+    assert host.commits[-1].cursor == "4200001  100000"
+
+
+@pytest.mark.parametrize(
+    ("text", "cursor"),
+    [
+        ("", Cursor(ME)),
+        ("4200001 13 100000", Cursor(ME, 13, 100_000)),
+        ("4200001  100000", Cursor(ME, None, 100_000)),
+        ("13 100000", Cursor(ME, 13, 100_000)),
+        (" 100000", Cursor(ME, None, 100_000)),
+        ("77 13 100000", Cursor("77")),
+    ],
+)
+def test_how_far_it_was_is_one_accounts(text: str, cursor: Cursor) -> None:
+    """Two words are what goodbot 0.1.0 wrote, which had one account for ever."""
+    assert Cursor.read(text, ME) == cursor
 
 
 async def test_an_album_is_one_message(host: RecordingHost) -> None:
@@ -77,6 +97,19 @@ async def test_an_album_is_one_message(host: RecordingHost) -> None:
     assert isinstance(one, MessageEvent)
     assert (one.text, one.attachments) == ("Look!", ("image",))
     assert other.event_id == "23:0"
+
+
+async def test_an_album_that_comes_side_by_side_is_one_message(host: RecordingHost) -> None:
+    """As calls of a webhook do."""
+    intake = await intake_of(host)
+    album = [message(n, photo=PHOTO, media_group_id="77") for n in range(20, 25)]
+    host.hold()
+    taking = [asyncio.create_task(intake.take([update])) for update in album]
+    await host.wait(lambda: bool(host.attempts))
+    await asyncio.sleep(0)
+    host.release()
+    await asyncio.gather(*taking)
+    assert [event.event_id for event in host.events] == ["20:0"]
 
 
 async def test_an_album_that_could_not_be_stored_comes_again(host: RecordingHost) -> None:

@@ -67,15 +67,64 @@ async def test_reactions_are_asked_for_before_there_is_anything_to_react_to(
     assert "message_reaction" in polls[0]["allowed_updates"]
 
 
-async def test_two_pollers_are_an_error_that_says_so(
-    peer: TelegramPeer, host: RecordingHost, connector: TelegramConnector
-) -> None:
-    await peer.fail("getUpdates", 409, "Conflict: terminated by other getUpdates request")
+@pytest.mark.parametrize(
+    ("code", "description", "sentence"),
+    [
+        (409, "Conflict: terminated by other getUpdates request", "somebody else reads this bot's"),
+        (400, "Bad Request: something new", "Telegram refused"),
+        (403, "Forbidden: bot was blocked", "Telegram refused"),
+    ],
+)
+async def test_who_is_refused_updates_asks_again_in_a_minute(
+    code: int, description: str, sentence: str, peer: TelegramPeer, tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """A second reader may be our own old process, which is about to end."""
+    clock = VirtualClock()
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ, clock=clock)
+    connector = build(SPEC, host, peer)
+    await connector.start()
+    await called(peer, "getUpdates", 2)
+    await peer.fail("getUpdates", code, description)
     await peer.say("wakes the poll")
-    await host.wait(lambda: bool(host.failures))
-    [error] = host.failures
-    assert isinstance(error, FatalConnectorError)
-    assert "somebody else reads this bot's updates" in str(error)
+    await host.received(MessageEvent)
+    await eventually(lambda: called(peer, "getUpdates", 4))
+    await peer.say("still there?")
+    await host.received(MessageEvent, 2)
+    await connector.stop()
+    await host.close()
+    assert host.failures == []
+    [pause] = clock.slept
+    assert 60 <= pause <= 66
+    assert sentence in caplog.text
+
+
+async def test_a_start_that_is_refused_updates_can_be_tried_again(
+    peer: TelegramPeer, host: RecordingHost
+) -> None:
+    connector = build(SPEC, host, peer)
+    await peer.fail("getUpdates", 409, "Conflict: terminated by other getUpdates request")
+    with pytest.raises(RetriableError, match="somebody else reads") as told:
+        await connector.start()
+    assert told.value.retry_after == 60
+    await connector.start()
+    await connector.stop()
+
+
+async def test_another_bots_offset_and_chats_mean_nothing_to_this_one(
+    peer: TelegramPeer, host: RecordingHost
+) -> None:
+    """Its ids may be below the other's: the pairing code would be confirmed unread."""
+    await host.submit([], cursor=f"77 999999999 {2**41}")
+    await host.set("offers", '{"1001":"5 5f1e"}')
+    connector = build(SPEC, host, peer)
+    await connector.start()
+    await peer.say("ABCD-EFGH")
+    [event] = await host.received(MessageEvent)
+    assert event.text == "ABCD-EFGH"
+    await connector.stop()
+    assert (await host.cursor() or "").startswith("4200001 ")
+    assert not await host.get("offers")
 
 
 async def test_an_update_that_the_library_cannot_read_does_not_block_the_rest(
@@ -98,20 +147,24 @@ async def _none_pending(peer: TelegramPeer) -> bool:
     return await peer.unacknowledged() == 0
 
 
+@pytest.mark.parametrize("before", [True, False])
 async def test_after_quiet_days_ids_may_start_anew(
-    peer: TelegramPeer, host: RecordingHost, connector: TelegramConnector
+    before: bool, peer: TelegramPeer, host: RecordingHost, connector: TelegramConnector
 ) -> None:
     await peer.say("long ago")
     [event] = await host.received(MessageEvent)
     await connector.stop()
-    offset, _, since = (await host.cursor() or "").partition(" ")
+    _, offset, since = (await host.cursor() or "").split(" ")
     assert int(since) == event.order.time_ms
     await peer.control("renumber", update_id=55)
     clock = VirtualClock(now=event.order.time_ms / 1000 + 8 * 86400)
     host.clock = clock
     second = build(SPEC, host, peer)
+    if before:
+        await peer.say("after a holiday")
     await second.start()
-    await peer.say("after a holiday")
+    if not before:
+        await peer.say("after a holiday")
     events = await host.received(MessageEvent, 2)
     assert events[1].event_id == "55:0"
     assert int(offset) > 55

@@ -88,6 +88,7 @@ async def test_somebody_elses_webhook_is_in_the_way(
     assert "at bots.example;" in updates.text
     assert "secret-path" not in updates.text
     assert "word" not in updates.text
+    assert updates.fix.startswith("if this was goodbot's own webhook, `goodbot run` takes it back")
     assert "deleteWebhook" in updates.fix
 
 
@@ -188,6 +189,32 @@ async def test_reactions_need_an_administrator(
         check_call(call["method"], call["params"])
 
 
+async def test_a_restricted_bot_is_in_the_group(
+    setup: TelegramSetup, peer: TelegramPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from goodbot_connectors.telegram.api import Api
+
+    async def restricted(self: Api, chat_id: int) -> str:
+        return "restricted"
+
+    monkeypatch.setattr(Api, "status_in", restricted)
+    setup.channels = [str(GROUP)]
+    group = by_part(await setup.examine())[f"telegram group {GROUP}"]
+    assert group.state is CheckState.WARN
+    assert "restricted" in group.text
+    assert "not in the group" not in group.text
+
+
+@pytest.mark.parametrize(
+    ("value", "right"), [("1001", True), ("ada", False), ("-1001", False), ("١٢٣", False)]
+)
+def test_an_id_is_a_number(value: str, right: bool) -> None:
+    require("telegram")
+    from goodbot_connectors.telegram.setup import TelegramSetup
+
+    assert (TelegramSetup.wrong_user_id(value) == "") is right
+
+
 async def test_the_doctor_knows_the_groups_of_the_config(
     peer: TelegramPeer, tmp_path: Path
 ) -> None:
@@ -205,6 +232,7 @@ async def test_the_doctor_knows_the_groups_of_the_config(
     [
         ('mode = "push"', '"polling" or "webhook"'),
         ('mode = "webhook"', "needs webhook_url"),
+        ('api_base = "http://127.0.0.1:8081"', "api_base ends in /bot"),
         ('mode = "webhook"\nwebhook_url = "http://bots.example/"', "https://"),
     ],
 )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import stat
+import threading
 from pathlib import Path
 from typing import Any
+
+import pytest
+from goodbot.store import access, exporting, forgetting
 
 from tests.core.builders import Bot, open_bot
 
@@ -59,3 +65,51 @@ async def test_forgetting_deletes_what_was_exported(tmp_path: Path) -> None:
         said = await bot.command("forget", "me yes", user="rater")
         assert "What was exported is deleted too." in said
         assert list((tmp_path / "bot" / "exports").iterdir()) == []
+
+
+async def test_a_disk_error_or_a_crash_only_delays_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.react(await bot.say("My name is Ada", user="rater"), "👍", user="rater")
+        await exported(bot)
+
+        def fails(home: Path) -> None:
+            raise OSError("the disk is gone")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(exporting, "clear", fails)
+            await bot.command("forget", "me", user="rater")
+            said = await bot.command("forget", "me yes", user="rater")
+            assert "Wiping the disk waits: the disk is gone." in said
+            assert "is deleted too" not in said
+    async with open_bot(tmp_path) as bot:
+        assert exporting.files(tmp_path / "bot")
+        await bot.app.eraser.sweep()
+        assert exporting.files(tmp_path / "bot") == []
+
+
+async def test_an_export_under_way_is_waited_for_and_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.react(await bot.say("My name is Ada", user="rater"), "👍", user="rater")
+        begun, go = asyncio.Event(), threading.Event()
+        write, loop = exporting.write, asyncio.get_running_loop()
+
+        def slow(*args: Any) -> None:
+            loop.call_soon_threadsafe(begun.set)
+            go.wait(10)
+            write(*args)
+
+        monkeypatch.setattr(exporting, "write", slow)
+        exporting_now = asyncio.create_task(exported(bot))
+        await begun.wait()
+        await bot.app.store.write(lambda db: access.set_switch(db, forgetting.ERASE, "1"))
+        sweeping = asyncio.create_task(bot.app.eraser.sweep())
+        await asyncio.sleep(0.05)
+        go.set()
+        with contextlib.suppress(FileNotFoundError):
+            await exporting_now
+        await sweeping
+        assert exporting.files(tmp_path / "bot") == []

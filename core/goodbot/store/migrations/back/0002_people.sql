@@ -36,6 +36,9 @@ DROP TABLE pointers_after;
 -- It had one switch for all models.
 UPDATE OR REPLACE switches SET name = 'retrain' WHERE name LIKE 'retrain %';
 UPDATE turns SET rated = 1 WHERE rated = 2;
+-- Its Telegram cursor was OFFSET TIME, without the account before it.
+UPDATE cursors SET cursor = substr(cursor, instr(cursor, ' ') + 1)
+  WHERE connector = 'telegram' AND cursor LIKE '% % %';
 DROP INDEX turns_claimable;
 CREATE INDEX turns_claimable ON turns (scope, model) WHERE rated = 1 AND spent IS NULL;
 DROP TRIGGER label_added;
