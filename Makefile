@@ -48,7 +48,7 @@ demo: $(VENV)/installed
 
 # Two at a time, a file in one process: tests wait more than they compute.
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/installed-all
 	$(BIN)/ruff check
