@@ -13,7 +13,8 @@ from goodbot.text import split
 from goodbot_connectors.slack.presses import ACTION, SHOW, About, write
 
 NOTHING = "There is nothing here for you."
-_SHOWN = (("Refresh", "status"), ("Help", "help"))
+_SHOWN = (("Refresh", "status"), ("Last answers", "history 10"), ("Help", "help"))
+"""For everybody, since only the core knows who may what; whoever may not gets `NOTHING`."""
 _SECTION = 2900
 _SECTIONS = 20
 

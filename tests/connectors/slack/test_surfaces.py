@@ -99,11 +99,9 @@ async def test_the_home_tab_shows_the_status_and_what_a_button_asked_for(
     view = slack.people.home("ada")
     assert view is not None
     assert "v3 answers; 12 of 40 until <!here>" in json.dumps(view.body)
-    shown_to_all = {action_of(element) for element in elements(view.body["blocks"])}
-    assert shown_to_all == {"show:status", "show:help"}, "nothing that is for owners alone"
-    slack.people.press_in_view("ada", view, lambda e: action_of(e) == "show:help")
+    slack.people.press_in_view("ada", view, lambda e: action_of(e) == "show:history 10")
     pressed = (await host.received(CommandEvent, 2))[-1]
-    assert (pressed.name, pressed.args, pressed.channel) == ("help", "", opened.channel)
+    assert (pressed.name, pressed.args, pressed.channel) == ("history", "10", opened.channel)
     await connector.acknowledge(pressed, receipt(pressed, "one\ntwo"))
     view = slack.people.home("ada")
     assert view is not None
