@@ -15,6 +15,7 @@ SMALLEST = 64
 
 _FENCE = re.compile(r" {0,3}(`{3,8})([^`\n]{0,200})$")
 _WORD = re.compile(r"[\w+#.-]{1,20}")
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 class Fence(NamedTuple):
@@ -41,6 +42,11 @@ class Block(NamedTuple):
 def units(text: str) -> int:
     """The length of `text` in UTF-16 code units."""
     return len(text) + sum(character > "\uffff" for character in text)
+
+
+def one_way(text: str) -> str:
+    """`clean`, and without the signs that turn the direction of reading: they can forge a link's end."""
+    return _DIRECTION.sub("", clean(text))
 
 
 def clean(text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from goodbot_connectors.fields import Json, as_json, string
+from goodbot_connectors.pauses import jittered
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN
 from goodbot_connectors.slack.identity import Identity
 from goodbot_connectors.slack.methods import METHODS, READING
@@ -159,8 +159,7 @@ def _ours(method: str, error: SlackApiError, variable: str) -> ConnectorError:
             pause = float(_header(headers, "retry-after") or 1)
         except ValueError:
             pause = 1.0
-        # Many callers that wait for the same second would be refused together once more.
-        pause = min(max(pause, 0.0), 3600.0) * random.uniform(1.0, 1.25)  # noqa: S311
+        pause = jittered(min(max(pause, 0.0), 3600.0))
         return FloodError(f"Slack asks for a pause ({method})", retry_after=pause)
     if code in _TRY_AGAIN or status >= 500 or not code:
         return RetriableError(f"Slack failed: {code or status} ({method})")

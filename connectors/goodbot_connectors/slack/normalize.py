@@ -27,6 +27,7 @@ from goodbot.events import (
 )
 from goodbot.text import clean
 
+from goodbot_connectors import reactions
 from goodbot_connectors.fields import Json, as_json, items, string, sub
 from goodbot_connectors.slack import mrkdwn
 from goodbot_connectors.slack.config import SlackSettings
@@ -259,8 +260,7 @@ class Normalizer:
 
 def emoji_values(settings: SlackSettings) -> dict[str, float]:
     """What each emoji of the settings is worth, by its canonical name."""
-    good = {emoji_key(name): 1.0 for name in settings.good}
-    return good | {emoji_key(name): -1.0 for name in settings.bad}
+    return reactions.values(settings.good, settings.bad, emoji_key)
 
 
 def _kind(channel_id: str) -> ChannelKind:

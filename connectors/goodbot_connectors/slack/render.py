@@ -14,7 +14,7 @@ from typing import Any
 from goodbot.buttons import RETRY, THUMBS
 from goodbot.events import Button
 from goodbot.text import blocks as code_blocks
-from goodbot.text import clean
+from goodbot.text import one_way
 
 from goodbot_connectors.slack.presses import ACTION, EXPLAIN, About, write
 
@@ -34,7 +34,6 @@ _ACTS = re.compile(
 _ACTS_IN_CODE = re.compile(
     r"<(?=@[UWB][A-Z0-9]|#[CDG][A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)"
 )
-_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def inert(text: str) -> str:
@@ -42,7 +41,7 @@ def inert(text: str) -> str:
 
     In code blocks only Slack's own signs for mentions are broken: people copy from there.
     """
-    text = _BIDI.sub("", clean(text))
+    text = one_way(text)
     done, parts = 0, list[str]()
     for block in code_blocks(text):
         if block.fence is None:
@@ -68,7 +67,7 @@ def fallback(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = _ACTS.sub(lambda found: f"{found[0]}{_JOINER}", _BIDI.sub("", clean(text)))
+    text = _ACTS.sub(lambda found: f"{found[0]}{_JOINER}", one_way(text))
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 
 from aiohttp import web
 from goodbot.connector import ConnectorHost
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.errors import FatalConnectorError, RetriableError
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
@@ -24,6 +24,7 @@ from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
 from goodbot_connectors.fields import as_json, string
+from goodbot_connectors.listener import Listener
 from goodbot_connectors.slack.api import LOGGER, Api
 from goodbot_connectors.slack.config import SIGNING_SECRET, SlackSettings
 
@@ -36,8 +37,6 @@ SILENT = 4 * _PING + _LOOK
 """Seconds until a network that died without a word is noticed: slack_sdk waits for four pings."""
 _STALE = 3
 _LONGEST_PAUSE = 30.0
-_HANG_UP = 1.0
-_LARGEST = 1024 * 1024
 
 
 class Transport(Protocol):
@@ -165,30 +164,22 @@ class Http:
     """
 
     def __init__(self, host: ConnectorHost, settings: SlackSettings, app: AsyncApp) -> None:
-        self._settings, self._app = settings, app
+        self._app = app
         secret, clock = host.secrets.get(SIGNING_SECRET).reveal(), cast("Any", host.clock)
         self._verifier = SignatureVerifier(secret, clock)
-        self._runner: web.AppRunner | None = None
+        self._listener = Listener(
+            self._handle,
+            path=settings.path,
+            host="127.0.0.1",
+            port=settings.port,
+            setting="`port` in [connectors.slack]",
+        )
 
     async def start(self) -> None:
-        server = web.Application(client_max_size=_LARGEST)
-        server.router.add_post(self._settings.path, self._handle)
-        runner = web.AppRunner(server, access_log=None, shutdown_timeout=_HANG_UP)
-        self._runner = runner
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", self._settings.port).start()
-        except OSError as error:
-            await self.stop()
-            raise ConnectorError(
-                f"port {self._settings.port} of 127.0.0.1 cannot be used ({error.strerror}): set "
-                "another `port` in [connectors.slack]"
-            ) from None
+        await self._listener.start()
 
     async def stop(self) -> None:
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            await runner.cleanup()
+        await self._listener.stop()
 
     async def _handle(self, request: web.Request) -> web.Response:
         raw = await request.read()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from goodbot.text import clean
 
+from goodbot_connectors import reactions
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.fields import Json, string
 
@@ -16,8 +17,7 @@ _VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 
 def values(settings: TelegramSettings) -> dict[str, float]:
     """What each emoji of the settings is worth, from -1 to 1."""
-    good = {key(emoji): 1.0 for emoji in settings.good}
-    return good | {key(emoji): -1.0 for emoji in settings.bad}
+    return reactions.values(settings.good, settings.bad, key)
 
 
 def key(emoji: str) -> str:
@@ -25,9 +25,9 @@ def key(emoji: str) -> str:
     return _VARIANTS.sub("", clean(emoji))
 
 
-def keys(reactions: Iterable[Json]) -> Iterator[str]:
+def keys(given: Iterable[Json]) -> Iterator[str]:
     """Paid reactions are no opinion: they are left out."""
-    for reaction in reactions:
+    for reaction in given:
         kind = string(reaction, "type")
         field = {"emoji": "emoji", "custom_emoji": "custom_emoji_id"}.get(kind, "")
         if found := key(string(reaction, field)):

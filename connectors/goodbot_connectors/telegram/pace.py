@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -48,8 +47,3 @@ class Budget:
             return False
         self._times.append(now)
         return True
-
-
-def jittered(seconds: float) -> float:
-    """A pause a little longer than asked for: those who were refused together come back apart."""
-    return seconds * random.uniform(1.0, 1.1)  # noqa: S311

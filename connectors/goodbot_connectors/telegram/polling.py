@@ -14,9 +14,9 @@ from collections.abc import Callable
 from goodbot.connector import ConnectorHost
 from goodbot.errors import RetriableError, StoreError
 
+from goodbot_connectors.pauses import jittered
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.intake import Cursor, Intake, Taken, next_offset
-from goodbot_connectors.telegram.pace import jittered
 
 logger = logging.getLogger(__name__)
 

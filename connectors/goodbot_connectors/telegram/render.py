@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from goodbot.events import Button, ChannelKind, ChannelRef, Reply
-from goodbot.text import blocks, clean, split, units
+from goodbot.text import blocks, one_way, split, units
 
 from goodbot_connectors.telegram import callback
 
@@ -28,7 +28,6 @@ PLACEHOLDER_LIMIT = 64
 
 # A mention starts at a word's edge: an e-mail address is none.
 _MENTION = re.compile(r"(?<!\w)@(?=[A-Za-z])")
-_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _JOINER = "\u2060"
 
 
@@ -41,7 +40,7 @@ def messages(
     the first answers `reply.reply_to`, and only in groups, where it says whom we talk to.
     """
     private = channel.kind is ChannelKind.PRIVATE
-    text = _BIDI.sub("", clean(reply.text))
+    text = one_way(reply.text)
     # Each mention grows by a joiner, and it takes three units at least to write one.
     room = max(LIMIT - len(_MENTION.findall(text)), LIMIT * 3 // 4)
     found: list[dict[str, Any]] = []

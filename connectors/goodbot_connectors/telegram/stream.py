@@ -13,10 +13,11 @@ from goodbot.connector import REPLACED, ConnectorHost, ReplyStream
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.events import ChannelKind, ChannelRef, MessageRef, Reply
 
+from goodbot_connectors.pauses import jittered
 from goodbot_connectors.telegram import render
 from goodbot_connectors.telegram.api import Api, FloodError, RefusedError, Sent
 from goodbot_connectors.telegram.config import TelegramSettings
-from goodbot_connectors.telegram.pace import Pace, jittered
+from goodbot_connectors.telegram.pace import Pace
 
 logger = logging.getLogger(__name__)
 

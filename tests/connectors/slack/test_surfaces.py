@@ -547,7 +547,7 @@ async def test_slack_can_check_the_address_and_a_taken_port_is_told(
     status, _, text = await slack.requests.post(challenge.encode())
     assert (status, json.loads(text)) == (200, {"challenge": "3eZbrw1a"})
     other = build(SPEC, RecordingHost(SPEC, state_dir=tmp_path, environ=peer.environ), peer)
-    with pytest.raises(ConnectorError, match=f"port {port} of 127.0.0.1 cannot be used"):
+    with pytest.raises(ConnectorError, match=f"cannot listen on 127.0.0.1 port {port}"):
         await other.start()
     await connector.stop()
     await host.close()
