@@ -559,7 +559,9 @@ def test_while_a_goodbot_runs_it_says_what_takes_the_change(home: Path, telegram
             screen = ada.sees("Step 8 of 8", "goes on as it is until it is restarted")
             assert "run it here now" not in screen
             ada.type("\r")
-            ada.sees("Restart goodbot, then send", "to @the_good_bot", "restart the goodbot that runs")
+            ada.sees(
+                "Restart goodbot, then send", "to @the_good_bot", "restart the goodbot that runs"
+            )
             assert ada.ends() == 0
         assert bot.json("status")["pid"] == bot.process.pid
     finally:
