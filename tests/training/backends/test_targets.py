@@ -268,3 +268,46 @@ def test_a_mixture_of_experts_is_trained_saved_and_asked(
     np.testing.assert_allclose(scores[0], scores[2], atol=1e-3)
     assert np.abs(scores[0] - scores[1]).max() > 1e-3
     shutil.rmtree(tmp_path)
+
+
+def drawn(steps: Any, *, shared: bool) -> tuple[list[list[int]], np.ndarray]:
+    """The likeliest tokens of three rows, two of which begin alike, and their log-probs."""
+    starts = np.random.default_rng(3).integers(3, VOCABULARY, (2, 24))
+    rows, cold, unused = [0, 1, 0], np.zeros(3, np.float32), np.zeros(3, np.float32)
+    inputs = starts[rows]
+    if shared:
+        steps.read(starts[:, :-1], rows)
+        inputs = inputs[:, -1:]
+    tokens: list[list[int]] = []
+    logprobs: list[list[float]] = []
+    for _ in range(8):
+        token, logprob = steps(inputs, cold, unused)
+        tokens.append(token)
+        logprobs.append(logprob)
+        inputs = np.asarray(token, np.int64)[:, None]
+    return tokens, np.asarray(logprobs)
+
+
+def assert_same(one: Any, other: Any) -> None:
+    assert one[0] == other[0]
+    np.testing.assert_allclose(one[1], other[1], atol=1e-4)
+
+
+@EVERY
+def test_a_beginning_that_rows_share_is_read_once_and_no_answer_changes(one: Adapted) -> None:
+    from goodbot_training.backends.torch.sampler import TorchDecoder
+
+    def steps() -> TorchDecoder:
+        return TorchDecoder(one.model, None, torch.device("cpu"))
+
+    assert_same(drawn(steps(), shared=True), drawn(steps(), shared=False))
+
+
+@IN_MLX
+def test_in_mlx_too(one: Adapted) -> None:
+    require("mlx_lm")
+    from goodbot_training.backends.mlx.model import MlxModel
+    from goodbot_training.backends.mlx.sampler import MlxDecoder
+
+    causal = MlxModel(one.directory, one.config, RANK, None).causal
+    assert_same(drawn(MlxDecoder(causal), shared=True), drawn(MlxDecoder(causal), shared=False))
