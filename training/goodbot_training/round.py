@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from goodbot.backend import LoraSettings, OptimizerSettings, StepStats, TrainingBackend
+from goodbot.backend import LoraSettings, OptimizerSettings, Sampled, StepStats, TrainingBackend
 from goodbot.errors import TrainingError
 
 from goodbot_training.checkpoints import Checkpoints, Progress
@@ -90,14 +90,14 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     try:
         backend.save_adapter(candidate)
         _progress(emit, "gate", 0, 1)
-        verdict = _judge(job, backend, candidate, material, bool(taken))
+        judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
+        verdict = judge()
         if verdict.too_strong and job.settings.gate_retry:
             from goodbot_training.backends.adapters import weaken
 
             weaken(candidate, job.parent, job.settings.gate_retry)
             backend.load_adapter(candidate)
-            weaker = _judge(job, backend, candidate, material, bool(taken))
-            verdict = verdict.again(weaker, job.settings.gate_retry)
+            verdict = verdict.again(judge(), job.settings.gate_retry)
         _publish(candidate, job.output)
     finally:
         shutil.rmtree(candidate, ignore_errors=True)
@@ -133,8 +133,9 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
 
 
 def _judge(
-    job: Job, backend: TrainingBackend, candidate: Path, material: Material, changed: bool
-) -> Verdict:
+    job: Job, backend: TrainingBackend, candidate: Path, material: Material, changed: bool, *,
+    base_answers: list[Sampled],
+) -> Verdict:  # fmt: skip
     if not changed:
         return decide({"changed": 0.0}, job.settings)
     everything = (*material.train, *material.held_out)
@@ -145,6 +146,7 @@ def _judge(
         held_out=material.held_out,
         parent_logprobs=material.parent_logprobs,
         temperature=fmean(rollout.temperature for rollout in everything),
+        base_answers=base_answers,
     )
     return decide(metrics, job.settings)
 

@@ -235,3 +235,24 @@ def test_weakening_keeps_the_files_and_the_name_of_the_base(tmp_path: Path) -> N
     assert (read_adapter(tmp_path).pairs[PATH][1] == 1.0).all()
     config = json.loads((tmp_path / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == "Qwen/Qwen3-8B"
+
+
+def test_a_parent_that_another_framework_has_made_is_found_by_its_place(tmp_path: Path) -> None:
+    child, parent = tmp_path / "child", tmp_path / "parent"
+    full = pair(1.0, 2.0).pairs[PATH]
+    elsewhere = AdapterWeights(
+        rank=2, alpha=4.0, scale=2.0, pairs={"language_model.layers.0.feed_forward.up_proj": full}
+    )
+    write_adapter(child, pair(3.0, 4.0))
+    write_adapter(parent, elsewhere)
+    weaken(child, parent, 0.5)
+    a, b = read_adapter(child).pairs[PATH]
+    assert (a == 2.0).all()
+    assert (b == 3.0).all(), "half way from 2, not half of 4"
+
+
+def test_a_parent_of_another_model_weakens_nothing(tmp_path: Path) -> None:
+    write_adapter(tmp_path / "child", pair(3.0, 4.0))
+    write_adapter(tmp_path / "parent", adapter())
+    with pytest.raises(AdapterError, match="not for this model"):
+        weaken(tmp_path / "child", tmp_path / "parent", 0.5)

@@ -131,6 +131,29 @@ def test_a_candidate_that_is_the_base_under_other_dice_is_seldom_blamed(
     assert refused <= 8, "of 60"
 
 
+def test_the_base_is_not_asked_twice_and_the_second_look_sees_the_same(
+    adapter: Path, random_model: Path
+) -> None:
+    job = Job.parse(raw_job(model=str(random_model)))
+    kept: list[Sampled] = []
+
+    dice: Any = Dice(3, 0.6)  # so much is rare that all answers are needed
+
+    def look() -> tuple[int, dict[str, float]]:
+        before = len(dice._said)
+        metrics = measure(
+            job, dice, adapter, held_out=[], parent_logprobs=[], temperature=0.8, base_answers=kept
+        )
+        return len(dice._said) - before, metrics
+
+    asked, first = look()
+    before = list(kept)
+    assert len(before) == first["anchors"] == asked / 2
+    again, second = look()
+    assert again == second["anchors"], "only the candidate's"
+    assert kept[: len(before)] == before
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite_are_refused(gate: Gate, adapter: Path, number: float) -> None:
     def spoil(tensors: dict[str, Any]) -> None:

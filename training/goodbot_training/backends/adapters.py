@@ -181,14 +181,14 @@ def fit(weights: AdapterWeights, shapes: Mapping[str, Shape], directory: Path) -
 def blend(weights: AdapterWeights, parent: AdapterWeights | None, share: float) -> AdapterWeights:
     """The adapter that lies `share` (0 to 1) of the way from its parent to it, number by number.
 
-    The parent of an adapter that was trained from the base is None: there B is zero. Averaging the
-    weights before and after keeps more of what the model knew than of what it was taught is lost
-    (Lin et al. 2023, arXiv:2309.06256).
+    `parent` is on the same projections; None for an adapter that was trained from the base, where B is
+    zero. Averaging the weights before and after keeps more of what the model knew than of what it was
+    taught is lost (Lin et al. 2023, arXiv:2309.06256).
     """
     pairs: dict[str, tuple[Floats, Floats]] = {}
     for path, (a, b) in weights.pairs.items():
         before, ratio = (a, np.zeros_like(b)), 1.0
-        if parent is not None and path in parent.pairs:
+        if parent is not None:
             before, ratio = parent.pairs[path], parent.scale / weights.scale
         pairs[path] = (
             (before[0] + share * (a - before[0])).astype(np.float32),
@@ -198,10 +198,18 @@ def blend(weights: AdapterWeights, parent: AdapterWeights | None, share: float) 
 
 
 def weaken(directory: Path, parent: Path | None, share: float) -> None:
-    """Replace the adapter in `directory` by what lies `share` of the way from its parent to it."""
-    before = None if parent is None else read_adapter(parent)
+    """Replace the adapter in `directory` by what lies `share` of the way from its parent to it.
+
+    The parent may come from the other framework: its projections are found by `fit`.
+    """
+    after, before = read_adapter(directory), None
+    if parent is not None:
+        shapes = {
+            path: (*a.shape[:-2], b.shape[-2], a.shape[-1]) for path, (a, b) in after.pairs.items()
+        }
+        before = fit(read_adapter(parent), shapes, parent)
     name = json.loads((directory / CONFIG_FILE).read_bytes())["base_model_name_or_path"]
-    write_adapter(directory, blend(read_adapter(directory), before, share), base_model=name)
+    write_adapter(directory, blend(after, before, share), base_model=name)
 
 
 def _inner(path: str) -> str:

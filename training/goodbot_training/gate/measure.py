@@ -42,11 +42,13 @@ def measure(
     held_out: Sequence[Rollout],
     parent_logprobs: Sequence[Floats],
     temperature: float,
+    base_answers: list[Sampled] | None = None,
 ) -> dict[str, float]:
     """The figures that `decide` goes by. `candidate` is its directory; the backend holds it in place.
 
     `parent_logprobs` are those of `held_out` under the policy before the round. Answers are sampled
-    at `temperature`; see `make_requests`.
+    at `temperature`; see `make_requests`. `base_answers` are the base's from an earlier look at the
+    same round, and grow: they need not be sampled twice.
     """
     from goodbot_training.backends.adapters import read_adapter
 
@@ -65,7 +67,8 @@ def measure(
     metrics |= _held_out(job, backend, held_out, parent_logprobs)
     if not job.settings.gate_anchors or not metrics.get("speaks", 1.0):
         return metrics
-    return metrics | _answers(job, backend, sampler, temperature)
+    kept = [] if base_answers is None else base_answers
+    return metrics | _answers(job, backend, sampler, temperature, kept)
 
 
 def _held_out(
@@ -125,9 +128,9 @@ def make_requests(
 
 
 def _answers(
-    job: Job, backend: TrainingBackend, sampler: Sampler, temperature: float
+    job: Job, backend: TrainingBackend, sampler: Sampler, temperature: float, kept: list[Sampled]
 ) -> dict[str, float]:
-    """How the candidate answers, beside the base."""
+    """How the candidate answers, beside the base, whose answers are in `kept` as far as it was asked."""
     settings = job.settings
     requests = make_requests(job, backend, temperature, settings.gate_anchors)
 
@@ -136,8 +139,13 @@ def _answers(
         heat = [temperature or 1.0] * len(turns)
         return score(backend, turns, heat, adapter=adapter, budget=settings.tokens_per_forward)
 
-    sampler.activate(0)
-    before = sampler.sample_many(requests[:PORTION])
+    def by_base_upto(count: int) -> list[Sampled]:
+        if len(kept) < count:
+            sampler.activate(0)
+            kept.extend(sampler.sample_many(requests[len(kept) : count]))
+        return kept[:count]
+
+    before = by_base_upto(min(PORTION, len(requests)))
     after: list[Sampled] = []
     read: list[Floats] = []
     strange, usual = 0, 0
@@ -152,8 +160,8 @@ def _answers(
         strange, usual = _foreign(read, before)
         fewer = len(before) < len(after)
         if fewer and (usual or strange > foreign_allowed(settings, usual)):
-            sampler.activate(0)  # chance has a part in it, or would be blamed on the candidate
-            before += sampler.sample_many(requests[len(before) : len(after)])
+            # chance has a part in it, or would be blamed on the candidate
+            before = by_base_upto(len(after))
             strange, usual = _foreign(read, before)
         more = strange - usual
         if more > foreign_allowed(settings, usual):
