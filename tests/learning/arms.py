@@ -11,6 +11,8 @@ from goodbot_training.settings import TrainingSettings
 DEFAULT = TrainingSettings().objective
 """The arm that stands for goodbot as it is installed."""
 TRL = "TRL KTO"
+BARE = {"gate_retry": 0.0, "start_over": False}
+"""What others do not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +55,11 @@ ARMS = {
         _variant("bco", "BCO over single ratings", 0.6),
         Arm(
             name="reinforceclaw", about="ReinforceClaw 0.1.0's loss from its formulas, our rate",
-            trainer="reinforceclaw", settings={"objective": "reinforce", "kl": 0.001, "gate_retry": 0.0},
+            trainer="reinforceclaw", settings={"objective": "reinforce", "kl": 0.001, **BARE},
         ),
         Arm(
             name=TRL, about="TRL's own KTOTrainer: same LoRA, ratings and number of steps",
-            trainer="trl", settings={"objective": "kto", "learning_rate_scale": 0.6, "gate_retry": 0.0},
+            trainer="trl", settings={"objective": "kto", "learning_rate_scale": 0.6, **BARE},
         ),
         Arm(name="4-bit writer", about="the default on answers of a 4-bit copy", writer="4-bit"),
         Arm(name="stale writer", about="the default on an older adapter's answers", writer="stale"),

@@ -12,7 +12,7 @@ import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -107,6 +107,7 @@ def take(
         writer = _writer(how, backend, model, directory, like, seed)
         parent: Path | None = None
         baseline = {"mean": 0.0, "weight": 0.0}
+        versions: dict[str, str] = {}
         live, waiting = before, list[_Item]()
         for number in range(what.rounds):
             liked = judged_style if what.flips and number else like
@@ -115,10 +116,10 @@ def take(
             rated = what.rate(asked, drawn, liked, number, seed)
             if how.shuffled:
                 rated = _dealt(rated, seed, number)
-            items = [*waiting, *_fresh(rated, number)]
+            items = [*waiting, *_fresh(rated, number, len(versions))]
             output = directory / f"round-{number}"
             output.mkdir()
-            job = _job(items, model, 1000 * seed + number, parent, baseline, output, how)
+            job = _job(items, model, 1000 * seed + number, parent, baseline, output, how, versions)
             began = time.process_time()
             passed, reason, done = _round(how, job, trainer(job))
             cpu += time.process_time() - began
@@ -133,6 +134,7 @@ def take(
             course.trajectory_acceptance.append(metrics.get("trajectory_acceptance", 0.0))
             if passed:
                 parent, baseline, live = output, done["baseline"], candidate
+                versions[str(len(versions) + 1)] = str(output)
             waiting = [item.trains() for item in items if item.held_out or not passed]
             course.live.append(live)
     return replace(course, cpu_seconds=cpu)
@@ -169,17 +171,20 @@ class _Item:
     id: str
     rated: Rated
     held_out: bool
+    version: int = 0
+    """Which wrote it, 0 being the base."""
 
     def trains(self) -> _Item:
-        return _Item(id=self.id, rated=self.rated, held_out=False)
+        return replace(self, held_out=False)
 
 
-def _fresh(rated: Sequence[Rated], number: int) -> list[_Item]:
+def _fresh(rated: Sequence[Rated], number: int, version: int = 0) -> list[_Item]:
     return [
         _Item(
             id=f"turn-{number:02d}-{index:03d}",
             rated=one,
             held_out=index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1,
+            version=version,
         )
         for index, one in enumerate(rated)
     ]
@@ -248,7 +253,7 @@ def _writer(
 
 def _job(
     items: Sequence[_Item], model: Path, seed: int, parent: Path | None,
-    baseline: dict[str, float], output: Path, arm: Arm,
+    baseline: dict[str, float], output: Path, arm: Arm, versions: Mapping[str, str] | None = None,
 ) -> Job:  # fmt: skip
     trained = [item for item in items if not item.held_out]
     shares = share_weights([[item.rated.rater] for item in trained], TrainingConfig().rater_share)
@@ -260,7 +265,7 @@ def _job(
             "response": item.rated.answer.text, "prompt_tokens": list(item.rated.answer.prompt),
             "tokens": list(item.rated.answer.tokens),
             "logprobs": list(item.rated.answer.logprobs),
-            "temperature": TEMPERATURE, "version": 0, "reward": float(item.rated.rating),
+            "temperature": TEMPERATURE, "version": item.version, "reward": float(item.rated.rating),
             "weight": weights.get(item.id, 1.0), "split": "held_out" if item.held_out else "train",
         }
         for item in items
@@ -269,7 +274,8 @@ def _job(
         {
             "protocol": 1, "run": 1, "model": str(model),
             "parent": str(parent) if parent else None, "output": str(output), "seed": seed,
-            "settings": dict(arm.settings), "baseline": baseline, "behaviour": {}, "items": rows,
+            "settings": dict(arm.settings), "baseline": baseline,
+            "behaviour": dict(versions or {}), "items": rows,
             "anchors": [row["messages"] for row in rows],
         }
     )  # fmt: skip

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 NONE = Baseline()
+ONES = [1.0] * 10
 rewards_strategy = st.lists(st.floats(-1, 1), min_size=1, max_size=40)
 
 
@@ -87,10 +88,21 @@ def test_weights_of_zero_teach_nothing() -> None:
 
 def test_a_round_of_expected_ratings_has_little_to_teach() -> None:
     said = [1.0] * 9 + [-1.0]
-    expected, _ = compute_advantages(Baseline(mean=0.8, weight=1.0), said, [1.0] * 10, decay=0.999)
-    assert to_learn(expected) == pytest.approx(0.36, abs=0.01)
+    expected, _ = compute_advantages(Baseline(mean=0.8, weight=1.0), said, ONES, decay=0.999)
+    assert to_learn(Baseline(mean=0.8, weight=1.0), said, ONES, expected) == pytest.approx(
+        0.36, abs=1e-4
+    )
     news, _ = compute_advantages(NONE, [1.0, -1.0], [1.0, 1.0], decay=0.99)
-    assert to_learn(news) == pytest.approx(1.0, abs=0.01)
+    assert to_learn(NONE, [1.0, -1.0], [1.0, 1.0], news) == pytest.approx(1.0, abs=0.01)
     nothing, _ = compute_advantages(NONE, [-1.0] * 5, [1.0] * 5, decay=0.99)
-    assert to_learn(nothing) == 0.0
-    assert to_learn([3.0, 3.0]) == 1.0
+    assert to_learn(NONE, [-1.0] * 5, [1.0] * 5, nothing) == 0.0
+    assert to_learn(NONE, [1.0, 1.0], [1.0, 1.0], [3.0, 3.0]) == 1.0
+
+
+def test_a_round_that_is_worse_than_expected_throughout_has_much_to_teach() -> None:
+    before, said = Baseline(mean=0.0, weight=1.0), [-1.0] * 9 + [1.0]
+    advantages, _ = compute_advantages(before, said, ONES, decay=0.99)
+    assert sum(map(abs, advantages)) / 10 == pytest.approx(0.36), "the cap hides it"
+    assert to_learn(before, said, ONES, advantages) == 1.0
+    bad_only, _ = compute_advantages(before, [-1.0] * 10, ONES, decay=0.99)
+    assert to_learn(before, [-1.0] * 10, ONES, bad_only) == 0.0, "nothing leads anywhere"

@@ -28,7 +28,7 @@ def numerical_gradient(variant: str) -> Any:
     loss, data = objective(variant), arrays()
     log_ratio = (data["policy_logprobs"] - data["sampling_logprobs"]) * data["mask"]
     fixed, _ = loss.coefficients(
-        np, log_ratio, data["sampling_logprobs"], data["advantages"], data["mask"]
+        np, log_ratio, data["reference_logprobs"], data["advantages"], data["mask"]
     )
     held = loss.held(np, data["advantages"])
 
@@ -122,27 +122,27 @@ def test_the_filter_masks_and_the_scale_scales() -> None:
 
 
 def test_a_bad_answer_tapers_off_and_spares_what_was_sure() -> None:
-    """Two tokens, of which the policy was sure of a quarter and of all; then x = 0.5 and 4."""
-    sampling, mask = np.log([[0.25, 1.0], [0.25, 0.5]]), np.ones((2, 2))
+    """Two tokens, of which the base is sure of a quarter and of all; then x = 0.5 and 4."""
+    reference, mask = np.log([[0.25, 1.0], [0.25, 0.5]]), np.ones((2, 2))
     bad, good = -np.ones(2), np.ones(2)
     taper = objective("tapered").coefficients
     still = np.zeros((2, 2))
-    np.testing.assert_allclose(taper(np, still, sampling, bad, mask)[0], [[0.75, 0], [0.75, 0.5]])
+    np.testing.assert_allclose(taper(np, still, reference, bad, mask)[0], [[0.75, 0], [0.75, 0.5]])
     moved = np.log([[0.5, 4.0], [0.5, 1.5]])
     expected = [[0.5 * 0.75, 0], [0.5 * 0.75, 0.75 * 0.5]]  # Π x: .5 and 2, cut to 1; .5 and .75
-    np.testing.assert_allclose(taper(np, moved, sampling, bad, mask)[0], expected)
-    np.testing.assert_allclose(taper(np, moved, sampling, good, mask)[0], mask)
+    np.testing.assert_allclose(taper(np, moved, reference, bad, mask)[0], expected)
+    np.testing.assert_allclose(taper(np, moved, reference, good, mask)[0], mask)
 
 
 def test_what_the_policy_has_given_up_is_pushed_no_further() -> None:
     """A thousand nats below the sampler, nothing of it is left, and nothing overflows."""
-    sampling, mask = np.full((1, 3), -1.0), np.ones((1, 3))
+    reference, mask = np.full((1, 3), -1.0), np.ones((1, 3))
     for gap in (-1000.0, 1000.0):
         with np.errstate(invalid="raise"):
             got, _ = objective("tapered").coefficients(
-                np, np.full((1, 3), gap / 3), sampling, -np.ones(1), mask
+                np, np.full((1, 3), gap / 3), reference, -np.ones(1), mask
             )
-        np.testing.assert_allclose(got, (1 - np.exp(sampling)) * (gap > 0), atol=1e-12)
+        np.testing.assert_allclose(got, (1 - np.exp(reference)) * (gap > 0), atol=1e-12)
 
 
 def test_tapered_holds_only_good_answers_to_the_base() -> None:

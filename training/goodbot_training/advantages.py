@@ -22,6 +22,7 @@ sided batches.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from goodbot_training.types import Baseline
 
@@ -38,7 +39,7 @@ def update_baseline(
         # Written as a step toward r, so that a stream of equal rewards stays exactly equal.
         mean += (1 - decay) * share / grown * (reward - mean)
         weight = grown
-    return Baseline(mean=mean, weight=weight)
+    return replace(baseline, mean=mean, weight=weight)
 
 
 def compute_advantages(
@@ -60,10 +61,23 @@ def compute_advantages(
     return [w * (r - value) for r, w in zip(rewards, weights, strict=True)], after
 
 
-def to_learn(advantages: Sequence[float]) -> float:
-    """How much a round has to teach, in [0, 1]: min(1, mean |A|), what its rate is multiplied by.
+def to_learn(
+    baseline: Baseline,
+    rewards: Sequence[float],
+    weights: Sequence[float],
+    advantages: Sequence[float],
+) -> float:
+    """How much a round has to teach, in [0, 1]: min(1, max(mean |A|, mean |ω · (r - m)|)), with m the
+    baseline before the round. The learning rate is multiplied by it.
 
     AdamW divides every gradient by its own size, so that a round whose ratings were nearly all
-    expected would otherwise step as far as one that says something new, along its noise.
+    expected would otherwise step as far as one that says something new, along its noise. The second
+    mean is there for a round that is worse than expected throughout: the cap on V hides that from A.
     """
-    return min(1.0, sum(map(abs, advantages)) / max(len(advantages), 1))
+    if not any(advantages):
+        return 0.0
+    surprise = [abs(a) for a in advantages]
+    if baseline.weight:
+        news = [w * abs(r - baseline.mean) for r, w in zip(rewards, weights, strict=True)]
+        surprise = max(surprise, news, key=sum)
+    return min(1.0, sum(surprise) / len(surprise))

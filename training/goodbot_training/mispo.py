@@ -11,11 +11,12 @@ Both terms are *detached* coefficients: the gradient flows through log π_θ onl
 
 * `tapered`, the default. Good answers weigh 1. A token of a bad one weighs
 
-      min(1, Π_{s≤t} x_s) · (1 - π_behaviour(a_t))
+      min(1, Π_{s≤t} x_s) · (1 - π_base(a_t))
 
   The first factor, the truncated importance ratio of the answer up to there (TOPR, Le Roux et al.
   2025, arXiv 2503.14286, a token at a time), ends the push on what the policy no longer says. The
-  second spares what it was sure of, which is its knowledge and not the choice that was disliked.
+  second spares what the base is sure of, which is its knowledge and not the choice that was disliked.
+  (What the policy itself is sure of may be a style that it has learnt, and is to unlearn.)
   Only good answers are held to the base: what is bad may vanish.
 * `filter`, the paper (Step 3.5 Flash, arXiv 2602.10604, §5.2): both terms are 0 or 1, inside the
   band or not.
@@ -52,8 +53,8 @@ class Ratios:
 
     log: Array
     """log x, 0 on padding."""
-    sampling: Array
-    """log π_behaviour"""
+    reference: Array
+    """log π_base"""
     advantages: Array
 
 
@@ -73,7 +74,7 @@ def inside(ratio: Array, low: float, high: float) -> Array:
 
 def _taper_tokens(xp: Any, ratios: Ratios, low: float, high: float) -> Array:
     so_far = xp.exp(xp.clip(xp.cumsum(ratios.log, axis=1), None, 0.0))
-    return xp.where(ratios.advantages > 0, 1.0, so_far * (1.0 - xp.exp(ratios.sampling)))
+    return xp.where(ratios.advantages > 0, 1.0, so_far * (1.0 - xp.exp(ratios.reference)))
 
 
 def _mask_tokens(xp: Any, ratios: Ratios, low: float, high: float) -> Array:
@@ -151,7 +152,7 @@ class MisPo:
         )
 
     def coefficients(
-        self, xp: Any, log_ratio: Array, sampling_logprobs: Array, advantages: Array, mask: Array
+        self, xp: Any, log_ratio: Array, reference_logprobs: Array, advantages: Array, mask: Array
     ) -> tuple[Array, dict[str, Array]]:
         """What multiplies A · log π_θ, `(B, R)`, and the acceptance counts.
 
@@ -161,7 +162,7 @@ class MisPo:
         variant = VARIANTS[self.variant]
         lengths = xp.clip(mask.sum(axis=1), 1.0, None)
         trajectory_ratio = xp.exp((log_ratio * mask).sum(axis=1) / lengths)
-        ratios = Ratios(log=log_ratio, sampling=sampling_logprobs, advantages=advantages[:, None])
+        ratios = Ratios(log=log_ratio, reference=reference_logprobs, advantages=advantages[:, None])
         tokens = variant.tokens(xp, ratios, self.token_low, self.token_high)
         trajectory = variant.trajectory(
             xp, trajectory_ratio, self.trajectory_low, self.trajectory_high
@@ -198,7 +199,9 @@ class MisPo:
         `trajectories_accepted`.
         """
         log_ratio = (detach(xp, policy_logprobs) - sampling_logprobs) * mask
-        coefficients, counts = self.coefficients(xp, log_ratio, sampling_logprobs, advantages, mask)
+        coefficients, counts = self.coefficients(
+            xp, log_ratio, reference_logprobs, advantages, mask
+        )
         gain = (coefficients * advantages[:, None] * policy_logprobs).sum()
         difference = (reference_logprobs - policy_logprobs) * mask
         # Held or not is decided before exp: 0 · exp(a token that has vanished) would be no number.

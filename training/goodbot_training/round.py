@@ -17,6 +17,7 @@ from typing import Any
 from goodbot.backend import LoraSettings, OptimizerSettings, Sampled, StepStats, TrainingBackend
 from goodbot.errors import TrainingError
 
+from goodbot_training.afresh import prepare
 from goodbot_training.checkpoints import Checkpoints, Progress
 from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.material import Material, gather
@@ -40,6 +41,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     started = time.monotonic()
     objective = make_objective(job.settings)  # first: an unknown name must not cost a model load
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
+    job, afresh = prepare(job)
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     _progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
@@ -98,6 +100,12 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
             weaken(candidate, job.parent, job.settings.gate_retry)
             backend.load_adapter(candidate)
             verdict = verdict.again(judge(), job.settings.gate_retry)
+        if afresh:
+            verdict = replace(
+                verdict,
+                reason=afresh + verdict.reason,
+                metrics={**verdict.metrics, "start_over": 1.0},
+            )
         _publish(candidate, job.output)
     finally:
         shutil.rmtree(candidate, ignore_errors=True)

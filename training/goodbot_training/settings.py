@@ -84,6 +84,9 @@ class TrainingSettings:
     gate_retry: float = 0.5
     """A candidate that is refused for what it has lost is asked once more at this part of its strength,
     on the line from the policy before it; 0: never."""
+    start_over: bool = True
+    """Whether a round starts from the base again when the newest version's answers are rated worse than
+    the base's own were; see `goodbot_training.afresh`."""
     gate_max_tokens: int = 64
     gate_max_foreign: float = 0.012
     """The part of the answers that may hold something the base would hardly ever say: about half
@@ -187,6 +190,10 @@ def _setting(name: str, value: object, kind: object) -> object:
     if kind is str:
         if not isinstance(value, str):
             raise data_error(f"{what} is not text.")
+        return value
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise data_error(f"{what} is neither true nor false.")
         return value
     if kind is int:
         return as_whole(value, what)

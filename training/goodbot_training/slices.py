@@ -71,7 +71,8 @@ def make_lesson(
     if decay_steps is None:
         decay_steps = planned_steps(len(rollouts), settings)
     optimizer = OptimizerSettings(
-        learning_rate=settings.rate_for(backend.parameters) * to_learn(advantages),
+        learning_rate=settings.rate_for(backend.parameters)
+        * to_learn(job.baseline, rewards, weights, advantages),
         warmup_steps=settings.warmup,
         decay_steps=decay_steps,
         weight_decay=settings.weight_decay,

@@ -37,6 +37,10 @@ class Baseline:
 
     mean: float = 0.0
     weight: float = 0.0
+    base_n: float = 0.0
+    """The sum of the weights of the base's own answers that were trained on."""
+    base_mean: float = 0.0
+    """Their mean reward; see `goodbot_training.afresh`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,8 +174,10 @@ class Job:
                 as_mapping(job.get("settings") or {}, "settings")
             ),
             baseline=Baseline(
-                mean=as_number(baseline.get("mean", 0.0), "baseline.mean"),
-                weight=as_number(baseline.get("weight", 0.0), "baseline.weight"),
+                **{
+                    name: as_number(baseline.get(name, 0.0), f"baseline.{name}")
+                    for name in ("mean", "weight", "base_n", "base_mean")
+                }
             ),
             behaviour={int(key): _path(path, "behaviour") for key, path in behaviour.items()},
             items=tuple(Item.parse(item) for item in _list(job.get("items"), "items")),

@@ -106,7 +106,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
         too_long=len(rows) - len(kept),
         tokens=sum(lengths),
         longest=max(lengths),
-        learning_rate=rate * to_learn(advantages),
+        learning_rate=rate * to_learn(job.baseline, rewards, weights, advantages),
         steps=steps,
         passes=passes,
         memory=plan,

@@ -1,0 +1,116 @@
+"""When a round starts from the base again: what was learnt is liked less than nothing learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from goodbot_training.afresh import prepare
+from goodbot_training.types import Job
+
+from tests.support import require
+from tests.training.factories import raw_item, raw_job
+from tests.training.test_worker import make_job
+
+
+def job(
+    rated: list[tuple[int, float]], *, base: tuple[float, float] = (32.0, -0.2), **more: Any
+) -> Job:
+    """A job whose parent is v2; `rated` are (version, reward), `base` the sum of weights and mean."""
+    items = [
+        raw_item(index, version=version, reward=reward, **more.pop("item", {}))
+        for index, (version, reward) in enumerate(rated)
+    ]
+    baseline = {"mean": 0.1, "weight": 0.5, "base_n": base[0], "base_mean": base[1]}
+    return Job.parse(raw_job(items=items, parent="/adapters/v2", baseline=baseline, **more))
+
+
+def mixed(version: int, good: int, bad: int) -> list[tuple[int, float]]:
+    return [(version, 1.0)] * good + [(version, -1.0)] * bad
+
+
+def test_what_is_liked_less_than_the_base_is_left_behind() -> None:
+    prepared, told = prepare(job(mixed(2, good=4, bad=36)))
+    assert prepared.parent is None
+    assert "starts from the base again" in told
+
+
+@pytest.mark.parametrize(
+    ("rated", "why"),
+    [
+        (mixed(2, good=16, bad=24), "as liked as the base"),
+        (mixed(2, good=0, bad=3), "three ratings are too few to tell"),
+        (mixed(1, good=2, bad=38) + mixed(2, good=20, bad=5), "only an older version was disliked"),
+        (mixed(0, good=2, bad=38), "the base's own answers"),
+    ],
+)
+def test_it_goes_on_from_its_parent(rated: list[tuple[int, float]], why: str) -> None:
+    prepared, told = prepare(job(rated))
+    assert prepared.parent == Path("/adapters/v2"), why
+    assert told == ""
+
+
+def test_nothing_is_known_of_the_base() -> None:
+    assert prepare(job(mixed(2, good=0, bad=40), base=(0.0, 0.0)))[1] == ""
+
+
+def test_the_owner_may_forbid_it() -> None:
+    settings = {"start_over": False}
+    assert prepare(job(mixed(2, good=0, bad=40), settings=settings))[0].parent is not None
+
+
+def test_the_base_s_answers_are_counted_once_and_for_all_rounds() -> None:
+    counted = prepare(job(mixed(0, good=8, bad=0)))[0].baseline
+    assert (counted.base_n, counted.base_mean) == (40.0, pytest.approx((32 * -0.2 + 8) / 40))
+    held_out = prepare(job(mixed(0, good=8, bad=0), item={"split": "held_out"}))[0].baseline
+    assert held_out.base_n == 32 + 7, "those train in a later round"
+
+
+def test_a_rater_s_share_holds_here_too() -> None:
+    rated = mixed(2, good=10, bad=30)
+    light = [
+        raw_item(i, version=v, reward=r, weight=1.0 if r > 0 else 0.2)
+        for i, (v, r) in enumerate(rated)
+    ]
+    baseline = {"mean": 0.1, "weight": 0.5, "base_n": 32.0, "base_mean": -0.2}
+    raw = raw_job(items=light, parent="/adapters/v2", baseline=baseline)
+    assert prepare(Job.parse(raw))[0].parent is not None
+
+
+def test_the_round_is_the_one_that_the_base_would_have_had(
+    random_model: Path, tmp_path: Path
+) -> None:
+    require("torch")
+    from goodbot_training.backends.adapters import AdapterWeights, read_adapter
+    from goodbot_training.backends.torch.trainer import TorchBackend
+    from goodbot_training.round import run_round
+
+    def round_(name: str, parent: Path | None, base_mean: float) -> tuple[str, AdapterWeights]:
+        output = tmp_path / name
+        output.mkdir()
+        raw = make_job(random_model, output, parent=str(parent) if parent else None)
+        if parent is not None:
+            for item in raw["items"]:
+                item["version"] = 1
+        behaviour = {"1": str(tmp_path / "first")}
+        baseline = {"mean": 0.0, "weight": 0.5, "base_n": 40.0, "base_mean": base_mean}
+        raw |= {"behaviour": behaviour, "baseline": baseline}
+        raw["settings"] |= {"objective": "reinforce"}
+        verdict = run_round(Job.parse(raw), TorchBackend(), lambda event: None)
+        return verdict.reason, read_adapter(output)
+
+    def far(one: AdapterWeights, other: AdapterWeights) -> float:
+        return max(
+            float(np.abs(one.pairs[path][0] - other.pairs[path][0]).max()) for path in one.pairs
+        )
+
+    round_("first", None, 0.0)
+    told, on_top = round_("on top", tmp_path / "first", 0.0)
+    assert "starts from the base" not in told
+    told, afresh = round_("afresh", tmp_path / "first", 0.95)
+    assert told.startswith("The newest version's answers were liked less")
+    _, plain = round_("plain", None, 0.0)
+    assert far(afresh, plain) < far(on_top, plain), "REINFORCE does not ask who wrote the answers"
+    assert far(afresh, plain) < 1e-6
