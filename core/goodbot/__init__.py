@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Receipt,
         Reply,
         UserRef,
+        Waiting,
     )
     from goodbot.hookspecs import hookimpl
     from goodbot.ratings import RewardPolicy, TurnRating
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         Manifest,
         Permission,
         Probe,
+        Question,
     )
     from goodbot.tracking.spec import TrackedRun, Tracker, TrackerSpec
 
@@ -79,6 +81,7 @@ __all__ = [
     "Permission",
     "PressEvent",
     "Probe",
+    "Question",
     "RatingEvent",
     "RatingKind",
     "Receipt",
@@ -91,6 +94,7 @@ __all__ = [
     "TrackerSpec",
     "TurnRating",
     "UserRef",
+    "Waiting",
     "hookimpl",
 ]
 
@@ -105,7 +109,7 @@ _HOMES = {
     "ratings": ("RewardPolicy", "TurnRating"),
     "setup": (
         "Check", "CheckState", "ConnectorSetup", "Examined", "Identity", "Manifest", "Permission",
-        "Probe",
+        "Probe", "Question",
     ),
     "tracking.spec": ("TrackedRun", "Tracker", "TrackerSpec"),
 }  # fmt: skip

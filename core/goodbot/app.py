@@ -28,6 +28,7 @@ from goodbot.news import Courier, OwnerNews
 from goodbot.people.erasure import Eraser
 from goodbot.people.groups import RaterGroups
 from goodbot.people.limits import RateLimit
+from goodbot.people.login import Logins
 from goodbot.people.notices import Notices
 from goodbot.plugins import PluginHost, choose_backend, reward_policy
 from goodbot.pressure import Gauge, Limits, Readings
@@ -40,6 +41,7 @@ from goodbot.training.child import child_environment
 from goodbot.training.scheduler import Scheduler
 from goodbot.training.settings import training_settings
 from goodbot.training.trainer import Trainer
+from goodbot.web.http import Http
 from goodbot.writing import Writer
 
 logger = logging.getLogger(__name__)
@@ -64,9 +66,10 @@ class App:
         self, config: Config, plugins: PluginHost, *, clock: Clock | None = None,
         demo_model: bool = False, grants: Mapping[str, Grants] | None = None,
         lock: HomeLock | None = None, machine: Callable[[bool], Readings] | None = None,
+        http: Http | None = None,
     ) -> None:  # fmt: skip
-        """`lock` is one that the caller takes through us and lets go himself; `machine` reads what
-        the machine does beside us (`goodbot.pressure.read_machine`)."""
+        """`lock` and `http` are the caller's, who lets go of them himself; `machine` reads what the
+        machine does beside us (`goodbot.pressure.read_machine`)."""
         self.config = config
         self.plugins = plugins
         self.clock = clock or SystemClock()
@@ -83,8 +86,9 @@ class App:
         self._policy = reward_policy(plugins, config.training.reward, config.where("training"))
         self._anchors = anchors.load(config)
         self.connectors = Connectors(
-            config, plugins.connectors(), local_owner() if grants is None else grants, self.clock
-        )
+            config, plugins.connectors(), local_owner() if grants is None else grants, self.clock,
+            http,
+        )  # fmt: skip
         self._lock = lock or HomeLock(config.home)
         self._lets_go = lock is None
         self.gauge = Gauge(limits=Limits.of(config.training), clock=self.clock, read=machine)
@@ -121,7 +125,7 @@ class App:
         waiting = await self.trainer.recover()
         await self.registry.sweep(self.config.home / "staging", keep=waiting)
         if serve:
-            self.connectors.build(self.dispatcher, self.store, self.clock)
+            self.connectors.build(self.dispatcher, self.store, self.clock, self.logins)
             await self.start_server()
             unfinished = await self.dispatcher.unfinished()
             await self.connectors.start()
@@ -135,17 +139,19 @@ class App:
 
     def _build(self) -> None:
         config, store, clock, plugins = self.config, self.store, self.clock, self.plugins
+        running, authorization = self.connectors.running, self.connectors.authorization
         pool = self._pool(self.model)
         self.registry = AdapterRegistry(
             store=store, server=self.server, root=config.home / "adapters", plugins=plugins,
             clock=clock, scope=SCOPE, model=self.model.name,
         )  # fmt: skip
         self.dispatcher = Dispatcher(
-            store=store, authorization=self.connectors.authorization, plugins=plugins, clock=clock,
-            pool=pool, min_ratings=config.training.min_ratings,
+            store=store, authorization=authorization, plugins=plugins, clock=clock, pool=pool,
+            min_ratings=config.training.min_ratings,
             limit=RateLimit(config.serving.messages_per_minute, clock),
             schedule=config.training.schedule,
         )  # fmt: skip
+        self.logins = Logins(store=store, clock=clock, authorization=authorization, scope=SCOPE)
         self.trainer = self._trainer(self.model, self.registry)
         self.scheduler = Scheduler(
             store=store, registry=self.registry, trainer=self.trainer, plugins=plugins, clock=clock,
@@ -158,45 +164,40 @@ class App:
         )  # fmt: skip
         writer = Writer(
             store=store, server=self.server, dispatcher=self.dispatcher, plugins=plugins, clock=clock,
-            config=config.serving, model=self.model, connectors=self.connectors.running,
+            config=config.serving, model=self.model, connectors=running,
         )  # fmt: skip
         answers = Answers(store=store, writer=writer, dispatcher=self.dispatcher, model=self.model)
-        self.courier = Courier(store=store, clock=clock, connectors=self.connectors.running)
+        self.courier = Courier(store=store, clock=clock, connectors=running)
         self.news = OwnerNews(
             store=store, registry=self.registry, courier=self.courier, clock=clock,
-            owners=self.connectors.authorization.owners, readiness=self.scheduler.readiness,
+            owners=authorization.owners, readiness=self.scheduler.readiness,
         )  # fmt: skip
         plugins.attach(self.news)
-        running, authorization = self.connectors.running, self.connectors.authorization
         self.groups = RaterGroups(connectors=running, clock=clock, authorization=authorization)
         self.notices = Notices(
             store=store, clock=clock, authorization=authorization, connectors=running,
             days=config.privacy.unrated_days, errors=self.connectors.errors,
         )  # fmt: skip
         self.eraser = Eraser(
-            store=store, registry=self.registry, server=self.server, clock=clock,
-            connectors=running, home=config.home,
+            store=store, registry=self.registry, server=self.server, clock=clock, connectors=running,
+            home=config.home,
         )  # fmt: skip
         services = Services(
-            config=config, store=store, clock=clock, authorization=self.connectors.authorization,
+            config=config, store=store, clock=clock, authorization=authorization, plugins=plugins,
             dispatcher=self.dispatcher, registry=self.registry, server=self.server,
             scheduler=self.scheduler, trainer=self.trainer, model_switch=self.model_switch,
-            plugins=plugins, courier=self.courier, news=self.news, confirmations=Confirmations(clock),
-            notices=self.notices, eraser=self.eraser,
-            connectors=self.connectors.running, connector_errors=self.connectors.errors,
+            courier=self.courier, news=self.news, confirmations=Confirmations(clock),
+            notices=self.notices, eraser=self.eraser, logins=self.logins, connectors=running,
+            connector_errors=self.connectors.problems, web_address=self.connectors.http.address,
             model=self.model.name, backend=self.backend.name, learning=self.learning,
             started_at=clock.now(),
         )  # fmt: skip
         self.commands = CommandRunner(TABLE, services)
         self.dispatcher.wire(
-            answer=answers.answer,
-            put_back=answers.put_back,
-            command=self.commands.handle,
-            acknowledge=self.connectors.acknowledge,
-            rated=self.scheduler.wake,
-            talked=self.scheduler.somebody_talks,
-            tell=self.courier.tell,
-        )
+            answer=answers.answer, put_back=answers.put_back, command=self.commands.handle,
+            acknowledge=self.connectors.acknowledge, rated=self.scheduler.wake,
+            talked=self.scheduler.somebody_talks, tell=self.courier.tell,
+        )  # fmt: skip
 
     def _pool(self, model: ResolvedModel) -> claimable.Pool:
         owners = tuple(self.connectors.authorization.owners(granted=False))

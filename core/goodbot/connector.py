@@ -6,18 +6,29 @@ class named by `ConnectorSpec.factory` is imported only when its config section 
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Flag, auto
-from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from goodbot.clock import Clock
+from goodbot.connector_host import ConnectorHost
 from goodbot.events import ChannelRef, Event, MessageRef, Receipt, Reply
-from goodbot.secrets import Secrets
 from goodbot.text import split
+
+if TYPE_CHECKING:
+    from aiohttp.web import AbstractRouteDef
+
+__all__ = [
+    "API_VERSION",
+    "REPLACED",
+    "Capability",
+    "Connector",
+    "ConnectorHost",
+    "ConnectorSpec",
+    "OpenTurn",
+    "ReplyStream",
+]
 
 API_VERSION = 1
 
@@ -39,6 +50,8 @@ class Capability(Flag):
     """People can type a reason or a better answer at an answer (a modal, a reply prompt)."""
     ATTACHMENTS = auto()
     """People can attach files to a message."""
+    INBOX = auto()
+    """It shows the answers of every connector to those who may rate them; see `ConnectorHost.inbox`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +59,10 @@ class ConnectorSpec:
     """What the host must know before it imports a connector."""
 
     name: str
+    title: str = ""
+    """As people write it within a sentence, like `Slack`; by default `name` with a capital."""
+    priority: int = 0
+    """Where platforms are offered to somebody new, higher ones come first: the less work, the higher."""
     factory: str
     """`package.module:Class`, a `Connector`; imported when the connector is configured."""
     capabilities: Capability
@@ -64,6 +81,10 @@ class ConnectorSpec:
     the config and the secrets, and `uninstall` leaves the platform alone."""
     api_version: int = API_VERSION
 
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", self.name.capitalize())
+
     def needs(self, settings: Any) -> tuple[str, ...]:
         """The secrets without which it cannot work as it is set up.
 
@@ -80,42 +101,6 @@ class OpenTurn:
     messages: tuple[MessageRef, ...]
     reactions: frozenset[tuple[str, str, str]] = frozenset()
     """The reactions that we know of: message id, user id and `RatingEvent.source` of each."""
-
-
-class ConnectorHost(Protocol):
-    """What a connector may ask of the core."""
-
-    clock: Clock
-    secrets: Secrets
-    stopping: asyncio.Event
-    state_dir: Path
-    """The connector's own directory, 0700."""
-
-    async def submit(
-        self, events: Sequence[Event], *, cursor: str | None = None
-    ) -> tuple[Receipt, ...]:
-        """Take events in; returns after ONE commit of the events and the connector's cursor.
-
-        The platform's acknowledgement must leave after this returns, never before.
-        Raises `StoreError` when nothing was stored: do not acknowledge, try again.
-        """
-        ...
-
-    async def cursor(self) -> str | None:
-        """The last committed cursor (an offset, a sync token)."""
-        ...
-
-    async def get(self, key: str) -> str | None:
-        """A small durable value of the connector's own."""
-        ...
-
-    async def set(self, key: str, value: str) -> None:
-        """Store a small durable value; returns after the commit."""
-        ...
-
-    def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """Run a task that the host owns: it is cancelled at stop, its failure is reported."""
-        ...
 
 
 class ReplyStream(ABC):
@@ -151,6 +136,14 @@ class Connector(ABC):
     @abstractmethod
     def account(self) -> str:
         """The platform's stable id of our own account; known once `start` has returned."""
+
+    def routes(self) -> Sequence[AbstractRouteDef]:
+        """What it answers over HTTP at `host.address` (`aiohttp.web.get(…)`); by default nothing.
+
+        Asked for once, before `start`. Until `start` has returned, and after `stop`, the daemon
+        answers 503 there. It lets only requests through that name one of its hosts, of at most 1 MiB.
+        """
+        return ()
 
     @abstractmethod
     async def start(self) -> None:
@@ -211,6 +204,9 @@ class Connector(ABC):
         nothing left. Events and cursors are the core's: it has deleted those.
         """
 
+    async def sign_out(self) -> None:  # noqa: B027
+        """End every session that `ConnectorHost.log_in` has begun; by default there are none."""
+
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """Read the reactions on open turns again. Needs RECONCILE."""
         raise NotImplementedError(f"{self.spec.name} declares no RECONCILE")
@@ -222,6 +218,8 @@ class Connector(ABC):
 
 REPLACED = "(This part was replaced: see above.)"
 """What a message says whose answer was replaced by one that is shorter."""
+EMPTY = "(The model gave an empty answer.)"
+"""What stands in for an answer without a word, which no platform takes."""
 
 
 class _Collected(ReplyStream):

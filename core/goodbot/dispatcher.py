@@ -32,6 +32,7 @@ from goodbot.news import Notice, Progress
 from goodbot.people import strangers
 from goodbot.people.admission import Admission
 from goodbot.people.authorization import Authorization, Grant, person
+from goodbot.people.inbox import shown
 from goodbot.people.limits import RateLimit
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, adapters, inbox, ledger, retries, runs
@@ -80,10 +81,12 @@ class Dispatcher:
         self._tell = tell
 
     async def submit(
-        self, events: Sequence[Event], connector: str, cursor: str | None = None
-    ) -> tuple[Receipt, ...]:
+        self, events: Sequence[Event], connector: str, cursor: str | None = None, *,
+        anywhere: bool = False,
+    ) -> tuple[Receipt, ...]:  # fmt: skip
         """Take events in; returns after one commit of all of them and the cursor.
 
+        `anywhere`: its people may rate what they see of other connectors, too (INBOX).
         Raises StoreError when nothing was stored.
         """
         events = [incoming.storable(event) for event in events]
@@ -93,7 +96,7 @@ class Dispatcher:
         }
 
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
-            receipts = [await self._take(db, event, changed) for event in events]
+            receipts = [await self._take(db, event, changed, anywhere) for event in events]
             if cursor is not None:
                 await inbox.set_cursor(db, connector, cursor)
             return receipts
@@ -117,7 +120,7 @@ class Dispatcher:
         return await asyncio.shield(task)
 
     async def _take(
-        self, db: aiosqlite.Connection, event: Event, changed: Container[object]
+        self, db: aiosqlite.Connection, event: Event, changed: Container[object], anywhere: bool
     ) -> Receipt:
         """Everything that is decided about one event, inside the transaction."""
         if event.user.is_bot:
@@ -128,7 +131,7 @@ class Dispatcher:
             moved = (
                 incoming.is_rating(event, RatingKind.RETRACT) and incoming.place(event) in changed
             )
-            return await self.rate(db, event, moved=moved)
+            return await self.rate(db, event, moved=moved, anywhere=anywhere)
         known = await inbox.receipt(db, event)
         if known is not None:
             return known
@@ -141,19 +144,20 @@ class Dispatcher:
 
     async def rate(
         self, db: aiosqlite.Connection, event: RatingEvent, turn: str | None = None, *,
-        moved: bool = False,
+        moved: bool = False, anywhere: bool = False,
     ) -> Receipt:  # fmt: skip
         """Append one rating event and fold it. Part of a transaction of the caller's.
 
         `turn` is given by a command that has found it already; else the event names it. `moved` as
-        in `retries.meant`.
+        in `retries.meant`, `anywhere` as in `submit`.
         """
         found = await ledger.find(db, event, moved=moved)
         if found.receipt is not None:
             return found.receipt
         if not self._authorization.may(event.user, Grant.RATE):
             return await self._refuse_rating(db, event)
-        turn = turn or found.turn
+        here = turn or found.turn
+        turn = here or (await shown(db, self._authorization, event) if anywhere else None)
         if turn is None and (found.known or not (event.message_id or event.retracts)):
             return Receipt(
                 event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET,
@@ -175,7 +179,8 @@ class Dispatcher:
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
             text = await self.progress.effect(db, event, rater)
-            receipt = replace(receipt, text=text, offer=await self._offer(db, event, turn))
+            offer = await self._offer(db, event, turn) if here else ()  # one tries again there
+            receipt = replace(receipt, text=text, offer=offer)
             await ledger.set_receipt(db, event, receipt)
         return receipt
 

@@ -187,3 +187,23 @@ class Reply:
     reply_to: str = ""
     buttons: tuple[Button, ...] = ()
     silent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waiting:
+    """An answer that somebody may rate, as an inbox shows it (`ConnectorHost.inbox`)."""
+
+    turn: str
+    connector: str
+    kind: ChannelKind
+    """Where it was asked."""
+    question: str
+    answer: str
+    created_at: float
+    """Seconds since the epoch."""
+    version: int
+    """The adapter version that wrote it; 0 is the base model."""
+    label: float | None = None
+    """What whoever asks has said of it, in [-1, 1]: the thumb, else the stars."""
+    stars: float | None = None
+    """The stars beside a thumb, in [-1, 1]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import ChainMap
 from collections.abc import Coroutine, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -21,11 +22,14 @@ from goodbot.errors import (
     RetriableError,
     boundary,
 )
-from goodbot.events import CommandEvent, Event, PressEvent, RatingEvent, Receipt
-from goodbot.people.authorization import Authorization
+from goodbot.events import CommandEvent, Event, PressEvent, RatingEvent, Receipt, UserRef, Waiting
+from goodbot.people.authorization import WEB, Authorization
+from goodbot.people.inbox import Inbox
+from goodbot.people.login import Logins, default_grants
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.store import Store, inbox, turns
+from goodbot.web.http import Http
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +42,9 @@ class Host:
 
     def __init__(
         self, spec: ConnectorSpec, dispatcher: Dispatcher, store: Store, clock: Clock, state_dir: Path,
-        errors: dict[str, str], environ: Mapping[str, str],
+        connectors: Connectors, logins: Logins, environ: Mapping[str, str],
     ) -> None:  # fmt: skip
+        self.address = connectors.http.address
         self.clock = clock
         self.secrets = Secrets(spec.secrets, environ)
         self.stopping = asyncio.Event()
@@ -47,7 +52,10 @@ class Host:
         self._name = spec.name
         self._dispatcher = dispatcher
         self._store = store
-        self._errors = errors
+        self._errors, self._troubles = connectors.errors, connectors.troubles
+        self._inbox = Inbox(store, connectors.authorization)
+        self._shows_inbox = Capability.INBOX in spec.capabilities
+        self._logins = logins
         self._tasks: set[asyncio.Task[None]] = set()
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -57,7 +65,7 @@ class Host:
         for event in events:
             if event.user.connector != self._name or event.channel.connector != self._name:
                 raise ValueError(f"{self._name} submitted an event of another connector")
-        return await self._dispatcher.submit(events, self._name, cursor)
+        return await self._dispatcher.submit(events, self._name, cursor, anywhere=self._shows_inbox)
 
     async def cursor(self) -> str | None:
         return await self._store.read(lambda db: inbox.cursor(db, self._name))
@@ -88,6 +96,32 @@ class Host:
         spawned.add_done_callback(lambda _: task.close())
         return spawned
 
+    def trouble(self, text: str) -> None:
+        if text == self._troubles.get(self._name, ""):
+            return
+        if text:
+            self._troubles[self._name] = text
+            logger.warning("%s: %s", self._name, text, extra={"connector": self._name})
+        else:
+            del self._troubles[self._name]
+            logger.info("%s works again", self._name, extra={"connector": self._name})
+
+    async def inbox(
+        self, user: UserRef, *, connector: str = "", since: float | None = None, text: str = "",
+        rated: bool = False, before: str = "", limit: int = 50,
+    ) -> Sequence[Waiting]:  # fmt: skip
+        if not self._shows_inbox or user.connector != self._name:
+            raise ValueError(f"{self._name} declares no INBOX, or asks for somebody else's")
+        return await self._inbox.page(
+            user, connector=connector, since=since, text=text, rated=rated, before=before,
+            limit=limit,
+        )  # fmt: skip
+
+    async def log_in(self, code: str) -> str:
+        if self._name != WEB:
+            raise ValueError(f"there are no codes for {self._name}")
+        return await self._logins.redeem(code)
+
     async def close(self) -> None:
         """Cancel the connector's tasks."""
         self.stopping.set()
@@ -101,16 +135,25 @@ class Connectors:
 
     def __init__(
         self, config: Config, specs: Mapping[str, ConnectorSpec], grants: Mapping[str, Grants],
-        clock: Clock | None = None,
+        clock: Clock | None = None, http: Http | None = None,
     ) -> None:  # fmt: skip
+        """`http` is the process's, which outlives us; without one, ours is stopped with us."""
         self._config = config
+        self.http = http or Http(config.http)
+        self._stops_http = http is None
         self._hosts: dict[str, Host] = {}
+        self._answering: set[str] = set()
+        """Whose routes are open: those that have started and not stopped."""
         self.running: dict[str, Connector] = {}
         self.errors: dict[str, str] = {}
+        """Why a connector did not start, or has stopped."""
+        self.troubles: dict[str, str] = {}
+        """Why one that runs does not work at the moment."""
+        self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)
         self.authorization = Authorization({**configured_grants(config, specs), **grants}, clock)
         self._specs = {name: specs[name] for name in {*config.connectors, *grants}}
 
-    def build(self, dispatcher: Dispatcher, store: Store, clock: Clock) -> None:
+    def build(self, dispatcher: Dispatcher, store: Store, clock: Clock, logins: Logins) -> None:
         """Import and construct each configured connector. Raises MissingExtraError, ConfigError."""
         names = [name for spec in self._specs.values() for name in spec.secrets]
         environ = SecretStore(self._config.home).environment(names)
@@ -118,7 +161,7 @@ class Connectors:
             if missing_modules(spec.requires):
                 raise MissingExtraError(f"the {name} connector", spec.extra or name)
             host = Host(
-                spec, dispatcher, store, clock, self._config.home / "connectors" / name, self.errors,
+                spec, dispatcher, store, clock, self._config.home / "connectors" / name, self, logins,
                 environ,
             )  # fmt: skip
             _, settings = self._config.connector(name, spec.settings)
@@ -132,7 +175,12 @@ class Connectors:
             self.running[name] = getattr(import_module(module), cls)(host, settings)
 
     async def start(self) -> None:
-        """Start all; one that fails is reported in `errors` and the others run."""
+        """Start all; one that fails is reported in `errors` and the others run.
+
+        Raises ConfigError when the port for their routes cannot be had.
+        """
+        routes = {name: connector.routes() for name, connector in self.running.items()}
+        await self.http.mount(routes, self._answering.__contains__)
         for name in self.running:
             if (wait := await self._start_one(name)) is not None:
                 self._hosts[name].spawn(self._keep_trying(name, wait), "start")
@@ -154,6 +202,7 @@ class Connectors:
             self.errors[name] = f"{type(error).__name__}: {error}"
         else:
             self.errors.pop(name, None)
+            self._answering.add(name)
         return None
 
     async def _keep_trying(self, name: str, wait: float | None) -> None:
@@ -165,12 +214,14 @@ class Connectors:
             wait = await self._start_one(name)
 
     async def stop(self) -> None:
-        """Stop all, then their tasks."""
+        """Stop all, then their tasks, then what they answer."""
+        self._answering.clear()
         for name, connector in self.running.items():
             self._hosts[name].stopping.set()
             with boundary(logger, "stopping %s", name):
                 await connector.stop()
             await self._hosts[name].close()
+        await (self.http.stop() if self._stops_http else self.http.unmount())
 
     async def reconcile(self, store: Store, since: float) -> None:
         """Read the reactions of open turns again, on the platforms that can be asked."""
@@ -201,7 +252,7 @@ def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dic
             raise config.where("connectors").error(
                 name, f"no connector is named {name!r}; there are: {known}"
             )
-        grants[name] = config.connector(name, specs[name].settings)[0]
+        grants[name] = default_grants(name, config.connector(name, specs[name].settings)[0])
         if grants[name].rater_groups and Capability.GROUPS not in specs[name].capabilities:
             raise config.where(f"connectors.{name}").error(
                 "rater_groups", f"{name} has no groups that could be asked for: name the raters"

@@ -95,12 +95,33 @@ class Manifest:
     """What a platform makes the bot's account of, where it takes such a file."""
 
     text: str
-    """The file, made of what the connector's code needs."""
+    """The file, made of what the connector's code needs, or what there is to read of it."""
     file: str
-    """What the file is called: `slack-manifest.yaml`."""
+    """What the file is called: `slack-manifest.yaml`; empty where a link is all that is needed."""
+    packed: bytes = b""
+    """The file itself where it is more than the text: a zip around it."""
     permissions: tuple[Permission, ...] = ()
     link: str = ""
-    """Where the text is pasted, or a page that has it filled in."""
+    """Where the file is pasted or given, or a page that has it filled in."""
+    of_account: bool = False
+    """Whether it names the account: then it is shown when that is known, not before."""
+
+    @property
+    def content(self) -> bytes:
+        """What is written into `file`."""
+        return self.packed or self.text.encode()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A setting without a default that could be right: `goodbot connect` asks for it."""
+
+    key: str
+    """Of `[connectors.NAME]`, a text: `app_id`."""
+    text: str
+    """What the platform calls it: `Application (client) ID`."""
+    optional: bool = False
+    """Whether it may stay empty."""
 
 
 class ConnectorSetup(ABC):
@@ -110,6 +131,11 @@ class ConnectorSetup(ABC):
     """The platform's name as people write it."""
     guide: ClassVar[str]
     """Where the secrets come from, in a few lines for somebody who has never done it."""
+    questions: ClassVar[tuple[Question, ...]] = ()
+    """Settings that are asked for before the secrets."""
+    pairs: ClassVar[bool] = True
+    """Whether somebody owns the bot there by sending it a code, or by their user id; False where
+    they log in from this machine, with `goodbot web`."""
 
     channels: Sequence[str] = ()
     """Ids of the shared channels in which the bot is on, as far as the doctor knows them."""
@@ -129,6 +155,11 @@ class ConnectorSetup(ABC):
         return ""
 
     @classmethod
+    def wrong_setting(cls, key: str, value: str) -> str:
+        """Why `value` cannot be the setting `key` of `questions`, as a sentence; empty if it may be."""
+        return ""
+
+    @classmethod
     def called(cls, name: str) -> str:
         """What the platform calls the secret `name`, for the question: `Bot token (xoxb-…)`."""
         return name
@@ -136,9 +167,13 @@ class ConnectorSetup(ABC):
     def manifest(self) -> Manifest | None:
         """What the account is made of, by the settings; None where there is no such file.
 
-        Works without any secret and asks nobody.
+        Works without any secret (with a placeholder in what a secret would tell), and asks nobody.
         """
         return None
+
+    def listens(self) -> str:
+        """`host:port` where the connector itself takes calls, by the settings; empty for nowhere."""
+        return ""
 
     @abstractmethod
     async def identify(self) -> Identity:

@@ -13,7 +13,7 @@ import aiosqlite
 from goodbot.buttons import STAR_ROW, THUMBS
 from goodbot.clock import Clock
 from goodbot.config import ServingConfig
-from goodbot.connector import Connector, ReplyStream
+from goodbot.connector import EMPTY, Connector, ReplyStream
 from goodbot.dispatcher import Dispatcher
 from goodbot.errors import ConnectorError, RetriableError, ServerError, StoreError, StoreFullError
 from goodbot.events import (
@@ -111,7 +111,7 @@ class Writer:
         private = turn.channel.kind is ChannelKind.PRIVATE
         shown = private or self.connectors[turn.channel.connector].group_buttons
         row = STAR_ROW if self.config.stars else THUMBS
-        text = turn.response if turn.response.strip() else "(The model gave an empty answer.)"
+        text = turn.response if turn.response.strip() else EMPTY
         return Reply(
             text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to,
             buttons=row if shown else (),

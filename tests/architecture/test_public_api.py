@@ -27,7 +27,7 @@ PARTS = (
     connector.Connector, connector.ReplyStream,
     events.OrderKey, events.ChannelKind, events.UserRef, events.ChannelRef, events.MessageRef,
     events.RatingKind, events.Event, events.MessageEvent, events.RatingEvent, events.CommandEvent,
-    events.PressEvent, events.Outcome, events.Receipt, events.Button, events.Reply,
+    events.PressEvent, events.Outcome, events.Receipt, events.Button, events.Reply, events.Waiting,
     ratings.TurnRating, ratings.RewardPolicy,
     spec.TrackerSpec, spec.TrackedRun, spec.Tracker,
 )  # fmt: skip

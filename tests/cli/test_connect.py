@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import subprocess
-import threading
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.program import PROGRAM, Bot, environment, need_backend, until
+from tests.cli.program import Bot, need_backend, until
 from tests.cli.screens import CTRL_C, CTRL_D, Screen
+from tests.cli.setting_up import Far, call, configured, far_side, listing, tokens
 from tests.connectors.telegram.peer import SECRET, serve
 from tests.support import require
 
@@ -25,41 +21,15 @@ from goodbot.testing.fakes.slack import FakeSlack  # noqa: E402
 from goodbot_connectors.slack import manifest as made  # noqa: E402
 
 BOT, APP = "GOODBOT_SLACK_BOT_TOKEN", "GOODBOT_SLACK_APP_TOKEN"
+PLATFORMS = "discord, slack, teams, telegram, web"
 CONFIG = '[connectors.slack]\napi_base = "{url}"\n'
 WITH_MODEL = '# my bot\n[model]\npath = "demo"\n\n' + CONFIG
 
 
-@dataclass
-class Far:
-    """A Slack on a thread of its own."""
-
-    slack: FakeSlack
-    loop: asyncio.AbstractEventLoop
-
-    def do(self, change: Callable[[FakeSlack], Any]) -> None:
-        """Change something there, between two requests."""
-        done = threading.Event()
-        self.loop.call_soon_threadsafe(lambda: (change(self.slack), done.set()))
-        assert done.wait(10)
-
-
 @pytest.fixture
-def far() -> Iterator[Far]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    slack = asyncio.run_coroutine_threadsafe(_made(), loop).result(10)
-    yield Far(slack, loop)
-    asyncio.run_coroutine_threadsafe(slack.close(), loop).result(10)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
-    loop.close()
-
-
-async def _made() -> FakeSlack:
-    slack = FakeSlack()
-    await slack.start()
-    return slack
+def far() -> Iterator[Far[FakeSlack]]:
+    with far_side(FakeSlack) as far:
+        yield far
 
 
 @pytest.fixture
@@ -70,36 +40,8 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def configured(home: Path, text: str) -> Path:
-    (home / ".goodbot").mkdir(mode=0o700)
-    file = home / ".goodbot" / "config.toml"
-    file.write_text(text)
-    file.chmod(0o600)
-    return file
-
-
-def listing(home: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(home)): path.read_bytes() if path.is_file() else b""
-        for path in sorted(home.rglob("*"))
-    }
-
-
-def call(home: Path, *words: str, input: str = "", **env: str) -> Any:
-    surroundings = {"HOME": str(home), "GOODBOT_HOME": str(home / ".goodbot"), **env}
-    return subprocess.run(
-        [*PROGRAM, *words], input=input, capture_output=True, text=True, timeout=100,
-        env=environment(**surroundings), check=False,
-    )  # fmt: skip
-
-
-def tokens(home: Path) -> str:
-    file = home / ".goodbot" / "secrets.env"
-    return file.read_text() if file.exists() else ""
-
-
-def test_a_bot_that_is_set_up_comes_to_slack(home: Path, far: Far) -> None:
-    file = configured(home, WITH_MODEL.format(url=far.slack.api_url))
+def test_a_bot_that_is_set_up_comes_to_slack(home: Path, far: Far[FakeSlack]) -> None:
+    file = configured(home, WITH_MODEL.format(url=far.there.api_url))
     with Screen("connect", "slack", home=home) as ada:
         ada.sees("connects the bot that is set up here to Slack", "Step 1 of 3")
         ada.sees(
@@ -107,38 +49,38 @@ def test_a_bot_that_is_set_up_comes_to_slack(home: Path, far: Far) -> None:
         )
         ada.sees("api.slack.com/apps")
         ada.shoot("connect-slack")
-        ada.answer("Bot token (xoxb-…) (not shown", far.slack.app.app_token)
+        ada.answer("Bot token (xoxb-…) (not shown", far.there.app.app_token)
         ada.sees("That is the other token")
-        ada.answer("Bot token (xoxb-…) (not shown", far.slack.app.bot_token)
-        ada.answer("App-level token (xapp-…) (not shown", far.slack.app.app_token)
+        ada.answer("Bot token (xoxb-…) (not shown", far.there.app.bot_token)
+        ada.answer("App-level token (xapp-…) (not shown", far.there.app.app_token)
         ada.sees("It belongs to @goodbot in")
         ada.answer("keep it?")
         ada.answer("Step 2 of 3: Who is its owner?")
         ada.answer("Step 3 of 3: Ready", "no")
         shown = ada.sees("Rate good answers too")
         assert ada.ends() == 0
-        assert far.slack.app.bot_token not in ada.raw
-        assert far.slack.app.app_token not in ada.raw
+        assert far.there.app.bot_token not in ada.raw
+        assert far.there.app.app_token not in ada.raw
     assert re.search(r"Send [A-Z0-9]{4}-[A-Z0-9]{4} to @goodbot in", shown)
     set_up = tomllib.loads(file.read_text())
     assert set_up["connectors"]["slack"]["owners"] == []
     assert set(set_up) == {"model", "connectors"}, "nothing else was touched"
     assert file.read_text().startswith("# my bot\n")
-    kept = {f"{BOT}={far.slack.app.bot_token}", f"{APP}={far.slack.app.app_token}"}
+    kept = {f"{BOT}={far.there.app.bot_token}", f"{APP}={far.there.app.app_token}"}
     assert kept < set(tokens(home).splitlines())
     manifest = home / ".goodbot" / "connectors" / "slack" / "slack-manifest.yaml"
     assert manifest.read_text() == call(home, "manifest", "slack").stdout
 
 
-def test_who_has_no_bot_yet_is_asked_for_the_rest_too(home: Path, far: Far) -> None:
-    file = configured(home, CONFIG.format(url=far.slack.api_url))
+def test_who_has_no_bot_yet_is_asked_for_the_rest_too(home: Path, far: Far[FakeSlack]) -> None:
+    file = configured(home, CONFIG.format(url=far.there.api_url))
     flags = ("--backend", "torch", "--model", "demo", "--preset", "careful", "--schedule", "auto")
     with Screen("connect", "slack", *flags, "--start", "no", home=home) as ada:
         ada.sees("Step 1 of 7")
         ada.answer("Bot token (xoxb-…) (not", "")
         ada.sees("It is empty")
-        ada.answer("Bot token (xoxb-…) (not", far.slack.app.bot_token)
-        ada.answer("App-level token", far.slack.app.app_token)
+        ada.answer("Bot token (xoxb-…) (not", far.there.app.bot_token)
+        ada.answer("App-level token", far.there.app.app_token)
         ada.answer("keep it?")
         ada.answer("Step 6 of 7", "2")
         ada.answer("Your user id", "U0ADA")
@@ -149,19 +91,19 @@ def test_who_has_no_bot_yet_is_asked_for_the_rest_too(home: Path, far: Far) -> N
     assert set_up["connectors"]["slack"]["owners"] == ["U0ADA"]
 
 
-def test_from_nothing_to_an_answer(home: Path, far: Far) -> None:
+def test_from_nothing_to_an_answer(home: Path, far: Far[FakeSlack]) -> None:
     need_backend()
-    configured(home, CONFIG.format(url=far.slack.api_url))
+    configured(home, CONFIG.format(url=far.there.api_url))
 
     def told() -> str:
-        found = far.slack.workspace.in_channel(far.slack.people.direct("ada").id)
-        mine = [m for m in found if m.user == far.slack.app.user.id]
+        found = far.there.workspace.in_channel(far.there.people.direct("ada").id)
+        mine = [m for m in found if m.user == far.there.app.user.id]
         return "\n".join(m.text + json.dumps(m.blocks) for m in mine)
 
     flags = ("--backend", "auto", "--model", "demo", "--preset", "balanced", "--schedule", "auto")
     with Screen("connect", "slack", *flags, "--start", "now", home=home) as ada:
-        ada.answer("Bot token (xoxb-…) (not", far.slack.app.bot_token)
-        ada.answer("App-level token (xapp-…) (not", far.slack.app.app_token)
+        ada.answer("Bot token (xoxb-…) (not", far.there.app.bot_token)
+        ada.answer("App-level token (xapp-…) (not", far.there.app.app_token)
         ada.answer("keep it?")
         ada.answer("Step 6 of 7")
         shown = ada.sees("Ctrl-C stops", seconds=90)
@@ -175,11 +117,13 @@ def test_from_nothing_to_an_answer(home: Path, far: Far) -> None:
 
 
 @pytest.mark.parametrize("question", range(4))
-def test_leaving_at_any_question_leaves_nothing(question: int, home: Path, far: Far) -> None:
-    configured(home, WITH_MODEL.format(url=far.slack.api_url))
+def test_leaving_at_any_question_leaves_nothing(
+    question: int, home: Path, far: Far[FakeSlack]
+) -> None:
+    configured(home, WITH_MODEL.format(url=far.there.api_url))
     before = listing(home)
     answers = [
-        ("Bot token", far.slack.app.bot_token), ("App-level token", far.slack.app.app_token),
+        ("Bot token", far.there.app.bot_token), ("App-level token", far.there.app.app_token),
         ("keep it?", ""), ("Step 2 of 3", ""),
     ]  # fmt: skip
     with Screen("connect", "slack", home=home) as ada:
@@ -192,16 +136,18 @@ def test_leaving_at_any_question_leaves_nothing(question: int, home: Path, far: 
     assert listing(home) == before
 
 
-def test_back_shows_the_manifest_again_and_asks_for_the_tokens_again(home: Path, far: Far) -> None:
-    configured(home, WITH_MODEL.format(url=far.slack.api_url))
+def test_back_shows_the_manifest_again_and_asks_for_the_tokens_again(
+    home: Path, far: Far[FakeSlack]
+) -> None:
+    configured(home, WITH_MODEL.format(url=far.there.api_url))
     with Screen("connect", "slack", home=home) as ada:
         ada.answer("Bot token (xoxb-…) (not", "b")
         ada.answer("This is the first question")
-        ada.answer("Bot token (xoxb-…) (not", far.slack.app.bot_token)
+        ada.answer("Bot token (xoxb-…) (not", far.there.app.bot_token)
         ada.answer("App-level token (xapp-…) (not", "b")
         ada.sees("Step 1 of 3", "socket_mode_enabled")
-        ada.answer("Bot token (xoxb-…) (not", far.slack.app.bot_token)
-        ada.answer("App-level token (xapp-…) (not", far.slack.app.app_token)
+        ada.answer("Bot token (xoxb-…) (not", far.there.app.bot_token)
+        ada.answer("App-level token (xapp-…) (not", far.there.app.app_token)
         ada.answer("keep it?")
         ada.answer("Step 2 of 3", "b")
         ada.sees("Step 1 of 3")
@@ -211,12 +157,14 @@ def test_back_shows_the_manifest_again_and_asks_for_the_tokens_again(home: Path,
     assert tokens(home) == ""
 
 
-def test_a_missing_scope_is_said_with_its_reason_and_looked_at_again(home: Path, far: Far) -> None:
-    configured(home, WITH_MODEL.format(url=far.slack.api_url))
+def test_a_missing_scope_is_said_with_its_reason_and_looked_at_again(
+    home: Path, far: Far[FakeSlack]
+) -> None:
+    configured(home, WITH_MODEL.format(url=far.there.api_url))
     far.do(lambda slack: slack.app.scopes.discard("reactions:read"))
     with Screen("connect", "slack", "--owner", "U0ADA", "--start", "no", home=home) as ada:
-        ada.answer("Bot token (xoxb-…) (not", far.slack.app.bot_token)
-        ada.answer("App-level token (xapp-…) (not", far.slack.app.app_token)
+        ada.answer("Bot token (xoxb-…) (not", far.there.app.bot_token)
+        ada.answer("App-level token (xapp-…) (not", far.there.app.app_token)
         ada.sees(f"Missing: reactions:read: {made.WHY['reactions:read']}", "goodbot manifest slack")
         far.do(lambda slack: slack.app.scopes.add("reactions:read"))
         ada.answer("Try again")
@@ -225,9 +173,9 @@ def test_a_missing_scope_is_said_with_its_reason_and_looked_at_again(home: Path,
         assert ada.ends() == 0
 
 
-def test_a_script_answers_with_flags(home: Path, far: Far) -> None:
-    file = configured(home, WITH_MODEL.format(url=far.slack.api_url))
-    both = f"{far.slack.app.bot_token}\n{far.slack.app.app_token}\n"
+def test_a_script_answers_with_flags(home: Path, far: Far[FakeSlack]) -> None:
+    file = configured(home, WITH_MODEL.format(url=far.there.api_url))
+    both = f"{far.there.app.bot_token}\n{far.there.app.app_token}\n"
     flags = ("--yes", "--json", "--token-stdin", "--keep-token", "file", "--owner", "U0ADA")
     done = call(home, "connect", "slack", *flags, input=both)
     assert done.returncode == 0, done.stderr
@@ -246,7 +194,7 @@ def test_a_script_answers_with_flags(home: Path, far: Far) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("connect", "pigeon"), "no platform 'pigeon' can be set up; there are: slack, telegram"),
+        (("connect", "pigeon"), f"no platform 'pigeon' can be set up; there are: {PLATFORMS}"),
         (("connect", "slack"), "connect asks questions and this is no terminal"),
         (("connect", "slack", "--yes"), f"give --token-stdin, or set {BOT}"),
         (("connect", "slack", "--yes", "--token", "xoxb-1"), "it was not copied whole"),
@@ -254,7 +202,10 @@ def test_a_script_answers_with_flags(home: Path, far: Far) -> None:
             ("connect", "slack", "--yes", "--token", "xoxb-" + "1" * 40),
             f"--token-stdin, or set {APP}",
         ),
-        (("manifest", "pigeon"), "no connector is named 'pigeon'; there are: slack, telegram"),
+        (
+            ("manifest", "pigeon"),
+            "no connector is named 'pigeon'; there are: discord, slack, teams",
+        ),
         (("manifest", "telegram"), "takes no manifest: `goodbot connect telegram` sets it up"),
         (("disconnect", "telegram"), "is not connected; there are: none"),
     ],
@@ -270,21 +221,21 @@ def test_words_that_are_off_are_a_sentence(
     assert listing(home) == {}
 
 
-def test_a_platform_is_connected_while_goodbot_runs(home: Path, far: Far) -> None:
+def test_a_platform_is_connected_while_goodbot_runs(home: Path, far: Far[FakeSlack]) -> None:
     """Which knows it only after a restart; the code is good then."""
     need_backend()
     file = configured(home, '[model]\npath = "demo"\n')
     bot = Bot(home / ".goodbot")
-    both = f"{far.slack.app.bot_token}\n{far.slack.app.app_token}\n"
+    both = f"{far.there.app.bot_token}\n{far.there.app.app_token}\n"
 
     def told() -> str:
-        found = far.slack.workspace.in_channel(far.slack.people.direct("ada").id)
-        mine = [m for m in found if m.user == far.slack.app.user.id]
+        found = far.there.workspace.in_channel(far.there.people.direct("ada").id)
+        mine = [m for m in found if m.user == far.there.app.user.id]
         return "\n".join(m.text + json.dumps(m.blocks) for m in mine)
 
     bot.start()
     try:
-        file.write_text(WITH_MODEL.format(url=far.slack.api_url))
+        file.write_text(WITH_MODEL.format(url=far.there.api_url))
         flags = ("--yes", "--token-stdin", "--keep-token", "file", "--start", "no")
         done = call(home, "connect", "slack", *flags, input=both)
         assert done.returncode == 0, done.stderr
@@ -310,11 +261,11 @@ def test_a_platform_is_connected_while_goodbot_runs(home: Path, far: Far) -> Non
     ],
 )
 def test_a_flag_that_would_do_nothing_or_harm_is_refused(
-    flags: tuple[str, ...], sentence: str, home: Path, far: Far
+    flags: tuple[str, ...], sentence: str, home: Path, far: Far[FakeSlack]
 ) -> None:
-    configured(home, WITH_MODEL.format(url=far.slack.api_url))
+    configured(home, WITH_MODEL.format(url=far.there.api_url))
     before = listing(home)
-    both = f"{far.slack.app.bot_token}\n{far.slack.app.app_token}\n"
+    both = f"{far.there.app.bot_token}\n{far.there.app.app_token}\n"
     done = call(home, "connect", "slack", "--yes", *flags, input=both)
     assert done.returncode == 2
     assert sentence in done.stderr

@@ -51,6 +51,15 @@ def test_chat_in_a_pipe_and_ratings_from_the_command_line(running: Bot) -> None:
     assert running.json("status")["ratings"] == before + 1
 
 
+def test_stars_reasons_and_better_answers_from_the_command_line(running: Bot) -> None:
+    assert running.call("chat", input="What is 1+1?\n").returncode == 0
+    for words in (("stars", "4"), ("reason", "too", "long"), ("better", "It is two.")):
+        assert running.json(*words)["outcome"] == "accepted"
+    [last] = running.json("history", "1")["turns"]
+    assert last["value"] == 0.5
+    assert {"too long", "It is two."} <= {remark["text"] for remark in last["remarks"]}
+
+
 def test_two_chats_see_the_same_conversation(running: Bot) -> None:
     with subprocess.Popen(
         [*PROGRAM, "--home", str(running.home), "chat"],

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import re
 import stat
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -19,8 +18,10 @@ from goodbot import config
 from goodbot.models import catalogue
 from goodbot.wizard.ending import MATTERS
 
-from tests.cli.program import PROGRAM, Bot, environment, need_backend
+from tests.cli.program import Bot, need_backend
 from tests.cli.screens import CTRL_C, CTRL_D, Screen
+from tests.cli.setting_up import call as goodbot
+from tests.cli.setting_up import configured, listing
 from tests.connectors.telegram.peer import SECRET, serve
 from tests.core.models.fake_hub import FakeHub
 from tests.core.service.manager import FakeManager
@@ -45,15 +46,6 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def configured(home: Path, text: str) -> Path:
-    """A config that is there before; the file."""
-    (home / ".goodbot").mkdir(mode=0o700)
-    file = home / ".goodbot" / "config.toml"
-    file.write_text(text)
-    file.chmod(0o600)
-    return file
-
-
 def on_telegram(home: Path, port: int) -> Path:
     return configured(home, f'[connectors.telegram]\napi_base = "http://127.0.0.1:{port}/bot"\n')
 
@@ -65,24 +57,12 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeManager:
     return FakeManager(tmp_path, monkeypatch, ("systemctl", "loginctl"))
 
 
-def listing(home: Path) -> dict[str, bytes]:
-    """Every file and directory below, with what is in it."""
-    return {
-        str(path.relative_to(home)): path.read_bytes() if path.is_file() else b""
-        for path in sorted(home.rglob("*"))
-    }
-
-
 MODEL = str(Path(goodbot_training.__file__).parent / "tiny" / "model")
 
 
-def call(home: Path, *words: str, input: str = "", **env: str) -> Any:
+def call(home: Path, *words: str, **more: str) -> Any:
     """`goodbot init WORDS` without a terminal, to its end."""
-    surroundings = {"HOME": str(home), "GOODBOT_HOME": str(home / ".goodbot"), **env}
-    return subprocess.run(
-        [*PROGRAM, "init", *words], input=input, capture_output=True, text=True, timeout=100,
-        env=environment(**surroundings), check=False,
-    )  # fmt: skip
+    return goodbot(home, "init", *words, **more)
 
 
 def walk(ada: Screen, upto: int = 99, **given: str) -> None:
@@ -144,8 +124,8 @@ def test_wrong_answers_are_asked_again(home: Path, telegram: int) -> None:
     on_telegram(home, telegram)
     with Screen("init", home=home) as ada:
         ada.answer("Step 1 of 8", "7")
-        ada.answer("Type a number from 1 to 3, b to go back, q to leave", "morse code")
-        ada.answer("Type a number from 1 to 3")
+        ada.answer("Type a number from 1 to 6, b to go back, q to leave", "morse code")
+        ada.answer("Type a number from 1 to 6")
         for wrong, sentence in (
             ("", "The token is empty"),
             ("good morning", "spaces in it"),
@@ -375,7 +355,7 @@ def test_flags_and_questions_mix(home: Path, telegram: int) -> None:
         (("--yes", "--token", "hello"), "that is no token"),
         (("--yes", "--token", SECRET[:-4] + "9999"), "does not know the token"),
         (("--yes", "--token-stdin"), "no token came on standard input"),
-        (("--yes", "--platform", "pigeon"), "--platform pigeon: it can be telegram, slack, terminal"),
+        (("--yes", "--platform", "pigeon"), "--platform pigeon: it can be telegram, discord, slack"),
         (("--yes", "--token", SECRET, "--preset", "bold"), "it can be careful, balanced, aggr"),
         (("--yes", "--token", SECRET, "--schedule", "25:00"), 'auto, manual or a time such as "03'),
         (("--yes", "--token", SECRET, "--backend", "tpu"), "it can be auto, mlx, torch"),

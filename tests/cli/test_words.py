@@ -13,6 +13,7 @@ from goodbot.errors import UsageError
 from goodbot.lock import HomeLock, prepare_home
 
 from tests.cli.program import need_backend
+from tests.support import within
 
 COMMANDS = (
     "run", "chat", "demo", "status", "good", "bad", "stars", "undo", "reason", "better", "reset", "export",
@@ -207,5 +208,6 @@ def test_what_a_model_wrote_does_not_reach_the_terminal_raw() -> None:
 
 
 def test_sequences_without_an_end_take_linear_time() -> None:
-    assert len(output.printable("\x1b]" * 200_000)) == 200_000
-    assert len(output.printable("\x1b[" * 200_000)) == 200_000
+    for text in ("\x1b]" * 200_000, "\x1b[" * 200_000):
+        with within(2):
+            assert len(output.printable(text)) == 200_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import inspect
 import json
 import time
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import goodbot_connectors.terminal
 from goodbot import BackendSpec, hookimpl, loopback
 from goodbot.adapters import verify
-from goodbot.app import App
+from goodbot.app import App, local_owner
 from goodbot.clock import Clock
 from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
 from goodbot.loopback import Answer
@@ -195,14 +197,21 @@ def config(home: Path, fake: Fake, history: int = 0, **training: Any) -> Config:
 @contextlib.asynccontextmanager
 async def open_bot(
     home: Path, *, clock: Clock | None = None, extra: tuple[object, ...] = (),
-    grants: Grants = GRANTS, serve: bool = True,
+    grants: Grants = GRANTS, serve: bool = True, sections: Mapping[str, Any] | None = None,
+    terminal: bool = False,
     machine: Callable[[bool], Readings] | None = None, **training: Any,
 ) -> AsyncGenerator[Bot]:  # fmt: skip
-    """A whole goodbot in `home/bot` on the fake model in `home/fake`; `machine` as in `App`."""
+    """A whole goodbot in `home/bot` on the fake model in `home/fake`; `machine` as in `App`.
+
+    `sections` of the config beside those that `config` makes; with `terminal` the local one, too.
+    """
+    local = local_owner() if terminal else {}
+    extra = (*extra, goodbot_connectors.terminal) if terminal else extra
     fake = Fake(home / "fake")
+    made = dataclasses.replace(config(home / "bot", fake, **training), **(sections or {}))
     async with App.open(
-        config(home / "bot", fake, **training), plugins(*extra),
-        clock=clock, grants={"loopback": grants}, serve=serve, machine=machine,
+        made, plugins(*extra),
+        clock=clock, grants={"loopback": grants, **local}, serve=serve, machine=machine,
     ) as app:  # fmt: skip
         yield Bot(app, fake)
 

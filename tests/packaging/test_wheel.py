@@ -67,7 +67,14 @@ def test_it_holds_every_module_and_what_they_read(names: set[str]) -> None:
     for module in modules():
         root = module.path.split("/")[0] + "/"
         assert module.path.replace(root, roots[root], 1) in names
-    assert "goodbot/store/migrations/0001_initial.sql" in names
+    beside = {
+        str(path.relative_to(root))
+        for package, root in PACKAGES.items()
+        for path in (root / package).rglob("*")
+        if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts
+    }
+    assert beside - names == set(), "a page, a migration, a model"
+    assert "goodbot/store/migrations/0001_initial.sql" in beside
     model = {n.rpartition("/")[2] for n in names if n.startswith("goodbot_training/tiny/model/")}
     assert model >= {"config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"}
 

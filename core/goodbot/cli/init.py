@@ -18,6 +18,7 @@ from goodbot.config.file import ConfigFile
 from goodbot.errors import UsageError
 from goodbot.plugins import PluginHost
 from goodbot.secrets import SecretStore
+from goodbot.wizard.asked import flag_of
 from goodbot.wizard.dialogue import Dialogue, Left
 from goodbot.wizard.draft import OWN, Draft, Place
 from goodbot.wizard.flow import walk
@@ -101,7 +102,8 @@ def _begin(draft: Draft, place: Place, arguments: argparse.Namespace) -> None:
 
 def _about(draft: Draft, place: Place) -> str:
     if draft.alone:
-        return f"This connects the bot that is set up here to {draft.platform.capitalize()}."
+        title = place.connector(draft.platform).title
+        return f"This connects the bot that is set up here to {title}."
     return _AGAIN if place.file.exists else _FIRST
 
 
@@ -143,4 +145,9 @@ def _given(arguments: argparse.Namespace) -> dict[str, str]:
             file=sys.stderr,
         )
     given |= {f"--token{n if n > 1 else ''}": token for n, token in enumerate(tokens, 1)}
+    for word in arguments.set or ():
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(f"--set {word[:40]!r}: it takes KEY=VALUE")
+        given[flag_of(key)] = value
     return given

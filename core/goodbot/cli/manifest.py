@@ -12,7 +12,8 @@ from goodbot.app import open_plugins
 from goodbot.doctor.connectors import setup_class
 from goodbot.errors import MissingExtraError, UsageError
 from goodbot.plugins import missing_modules
-from goodbot.secrets import Secrets
+from goodbot.secrets import Secrets, SecretStore
+from goodbot.setup import Manifest
 from goodbot.wizard.manifest import explained
 
 
@@ -28,15 +29,33 @@ def main(arguments: argparse.Namespace) -> int:
         raise MissingExtraError(f"the {spec.name} connector", spec.extra or spec.name)
     made = setup_class(spec)
     own = settings.connector(spec.name, spec.settings)[1]
-    setup = made(Secrets(spec.secrets, {}), own) if made else None
+    # A token that is there already may tell whose manifest it is.
+    kept = SecretStore(arguments.home).environment(spec.secrets)
+    setup = made(Secrets(spec.secrets, kept), own) if made else None
     manifest = setup.manifest() if setup else None
     if setup is None or manifest is None:
         raise UsageError(f"{spec.name} takes no manifest: `goodbot connect {spec.name}` sets it up")
+    if arguments.out:
+        arguments.out.write_bytes(manifest.content)
     if arguments.json:
-        print(json.dumps(asdict(manifest), indent=1))
+        told = {name: value for name, value in asdict(manifest).items() if name != "packed"}
+        print(json.dumps({**told, "out": str(arguments.out or "")}, indent=1))
         return 0
-    print(manifest.text, end="" if manifest.text.endswith("\n") else "\n")
-    if sys.stdout.isatty():
-        where = [f"It goes in here: {manifest.link}"] if manifest.link else []
-        print("\n".join(["", *explained(setup, manifest), *where]), file=sys.stderr)
+    if arguments.out:
+        print(f"Written to {arguments.out}.")
+    else:
+        _print(manifest)
+    if sys.stdout.isatty() and manifest.file:
+        where = f"It goes in here: {manifest.link}" if manifest.link else ""
+        print("\n".join(["", *explained(setup, manifest), where]).rstrip(), file=sys.stderr)
     return 0
+
+
+def _print(manifest: Manifest) -> None:
+    if not manifest.packed:
+        print(manifest.text, end="" if manifest.text.endswith("\n") else "\n")
+    elif sys.stdout.isatty():
+        raise UsageError(f"it is no text: say --out FILE, for example --out {manifest.file}")
+    else:
+        sys.stdout.buffer.write(manifest.packed)
+        sys.stdout.buffer.flush()

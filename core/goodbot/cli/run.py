@@ -90,7 +90,10 @@ async def _live(
         settings.log.level, settings.log.format, [environ.get(name, "") for name in names]
     )
     try:
-        app = App(settings, plugins, demo_model=demo, lock=lock, machine=read_machine())
+        app = App(
+            settings, plugins, demo_model=demo, lock=lock, machine=read_machine(),
+            http=supervision.http,
+        )  # fmt: skip
     except GoodbotError as error:
         raise _NeverUpError(error) from error
     control = ControlSocket(app)
@@ -150,14 +153,14 @@ async def _greet(app: App) -> str:
     """Say who answers where; a log of JSON lines gets it as lines of its own. Returns it."""
     active = await app.registry.active()
     standing = await app.scheduler.standing()
-    names = sorted(set(app.connectors.running) - set(app.connectors.errors))
+    names = sorted(set(app.connectors.running) - set(app.connectors.problems))
     greeting = (
         f"{app.model.name} answers on {', '.join(names)} ({app.backend.name}, "
         f"{f'v{active}' if active else 'base model'}); "
         f"{progress(standing.available, app.config.training.min_ratings)}"
     )
     lines = [f"{greeting} Ctrl-C stops."]
-    lines += [f"{name} is not running: {error}" for name, error in app.connectors.errors.items()]
+    lines += [f"{name} is not running: {error}" for name, error in app.connectors.problems.items()]
     for line in lines:
         if app.config.log.format == "json":
             logger.info("%s", line)

@@ -28,17 +28,22 @@ def add(commands: Commands[Any]) -> None:
 def _setting_up(commands: Commands[Any]) -> None:
     init = _own(commands, "init", "set goodbot up, or change how it is set up")
     init.add_argument(
-        "--platform", metavar="NAME", help="where people talk to it: slack, telegram, … or terminal"
+        "--platform", metavar="NAME", help="where people talk to it: telegram, slack, … or terminal"
     )
-    connect = _own(commands, "connect", "set up one platform: slack, telegram, …")
+    connect = _own(
+        commands, "connect", "set up one platform: telegram, discord, slack, teams, web, …"
+    )
     connect.add_argument(
-        "name", metavar="NAME", help="slack, telegram, or a plugin's name for its own"
+        "name", metavar="NAME", help="one of these, or a plugin's name for its own"
     )
     connect.set_defaults(platform=None)
     for parser in (init, connect):
         _answers(parser)
     manifest = _own(commands, "manifest", "the file from which a platform makes the bot's account")
-    manifest.add_argument("name", metavar="NAME", help="which platform, for example slack")
+    manifest.add_argument("name", metavar="NAME", help="which platform: slack, discord, teams, …")
+    manifest.add_argument(
+        "--out", type=Path, metavar="FILE", help="write it there; Teams takes a zip file"
+    )
     disconnect = _own(commands, "disconnect", "leave a platform; what was learnt there stays")
     disconnect.add_argument("name", metavar="NAME", help="which")
     disconnect.add_argument("--yes", action="store_true", help="do not ask")
@@ -81,6 +86,12 @@ def _answers(parser: Parser) -> None:
         ("--start", "HOW", "now (here), service (in the background) or no"),
     ):
         parser.add_argument(flag, metavar=value, help=text)
+    parser.add_argument(
+        "--set",
+        action="append",
+        metavar="KEY=VALUE",
+        help="a setting that the platform asks for: Teams has app_id and tenant",
+    )
     parser.add_argument(
         "--token-stdin",
         action="store_true",
@@ -149,6 +160,9 @@ def _people(commands: Commands[Any]) -> None:
     forget.add_argument("--yes", action="store_true", help="do not ask")
     _call(commands, "link", "your accounts are one person with one vote", "CODE", "of the other")
     _call(commands, "unlink", "the terminal's account is on its own again")
+    web = _own(commands, "web", "a link that logs you in to the browser, once")
+    web.add_argument("--user", metavar="NAME", help="whom: by default the owner")
+    web.add_argument("--sign-out", action="store_true", help="sign everybody out there")
 
 
 def _keeping(commands: Commands[Any]) -> None:

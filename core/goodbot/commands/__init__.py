@@ -17,6 +17,7 @@ from goodbot.commands import (
     rating,
     status,
     training,
+    web,
     why,
 )
 from goodbot.commands.base import Call, Command, Result, Services, find
@@ -31,6 +32,7 @@ TABLE: tuple[Command, ...] = (
     *people.COMMANDS,
     *channels.COMMANDS,
     *links.COMMANDS,
+    *web.COMMANDS,
     *privacy.COMMANDS,
     *probe.COMMANDS,
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from goodbot.model_switch import ModelSwitch
     from goodbot.news import Courier, OwnerNews
     from goodbot.people.erasure import Eraser
+    from goodbot.people.login import Logins
     from goodbot.people.notices import Notices
     from goodbot.plugins import PluginHost
     from goodbot.server import Server
@@ -56,6 +57,9 @@ class Services:
     confirmations: Confirmations
     notices: Notices
     eraser: Eraser
+    logins: Logins
+    web_address: str
+    """The base URL of what connectors answer over HTTP."""
     comparing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while `why` asks the model: one comparison at a time."""
 

@@ -7,11 +7,9 @@ import aiosqlite
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind
-from goodbot.people import pairing
+from goodbot.people import linking, pairing
 from goodbot.people.authorization import Grant, person
-from goodbot.store import access, adapters, ledger, people
-
-_CHANGED = "a rating that it was trained on counts otherwise since two accounts are one person's"
+from goodbot.store import access, people
 
 
 async def link(call: Call) -> Result:
@@ -50,8 +48,7 @@ async def _join(call: Call) -> Result:
             )
         if first == who:
             return "", "that is your code for your *other* account: type it there"
-        together = await people.link(db, first, who, now)
-        await _refold(db, call, together)
+        together = await linking.join(db, s.registry.scope, first, who, now)
         await access.record(
             db, await access.alias(db, who), "link", {"accounts": len(together)}, now
         )
@@ -74,7 +71,7 @@ async def unlink(call: Call) -> Result:
     async def operation(db: aiosqlite.Connection) -> bool:
         together = await people.unlink(db, who, now)
         if together:
-            await _refold(db, call, together)
+            await linking.refold(db, s.registry.scope, together)
             await access.record(db, await access.alias(db, who), "unlink", {}, now)
         return bool(together)
 
@@ -82,12 +79,6 @@ async def unlink(call: Call) -> Result:
         raise UsageError("this account is linked with no other")
     s.scheduler.wake()
     return Result(text="This account is a person of its own again.")
-
-
-async def _refold(db: aiosqlite.Connection, call: Call, persons: list[str]) -> None:
-    """What they rated counts anew; an adapter that learnt it otherwise is not to be used."""
-    for turn in await ledger.refold_people(db, persons):
-        await adapters.taint(db, call.services.registry.scope, turn, _CHANGED)
 
 
 COMMANDS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from goodbot import config
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.people import pairing
-from goodbot.people.authorization import LEVELS, Grant, Granted, person
+from goodbot.people.authorization import LEVELS, WEB, Grant, Granted, person
 from goodbot.store import people, turns
 
 _USAGE = (
@@ -142,10 +143,13 @@ async def pair(call: Call) -> Result:
     s = call.services
     if call.user.connector != _TERMINAL:
         raise UsageError("a code is made at the machine itself: `goodbot pair CONNECTOR`")
+    if call.args == (WEB,):
+        raise UsageError("one logs in to the browser: `goodbot web` makes a link")
     # One that was set up while we run is in the file only; its code waits for the restart.
-    written = config.load(s.config.home, s.config.path).connectors
+    settings = await asyncio.to_thread(config.load, s.config.home, s.config.path)
+    written = settings.connectors
     installed = s.plugins.connectors().keys() & written.keys()
-    known = sorted({*s.authorization.connectors, *installed} - {_TERMINAL})
+    known = sorted({*s.authorization.connectors, *installed} - {_TERMINAL, WEB})
     if len(call.args) != 1 or call.args[0] not in known:
         raise UsageError(
             f"say which connector: {', '.join(known)}"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from goodbot.config import http
 from goodbot.config.hours import Hours, is_clock_time
 from goodbot.config.sections import (
     Grants,
@@ -190,8 +191,7 @@ def _check(config: Config) -> None:
         raise training.error("replay_share", "replay_share must lie between 0 and 0.9")
     if config.training.on_alarm not in ("tell", "leave_out"):
         raise training.error("on_alarm", 'on_alarm must be "tell" or "leave_out"')
-    if not 0 <= config.http.port < 65536:
-        raise config.where("http").error("port", "port must lie between 0 (off) and 65535")
+    http.check(config.http, config.where("http"))
     log = config.where("log")
     if config.log.format not in ("text", "json"):
         raise log.error("format", 'format must be "text" or "json"')

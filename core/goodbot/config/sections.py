@@ -82,11 +82,15 @@ class PrivacyConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HttpConfig:
-    """`[http]`: `/healthz` and `/readyz` for a supervisor; nothing listens by default."""
+    """`[http]`: `/healthz`, `/readyz` and the connectors' own pages; nothing listens without need."""
 
     port: int = 0
-    """0: off."""
+    """0: off, or 8321 with a connector that needs it."""
     host: str = "127.0.0.1"
+    names: tuple[str, ...] = ()
+    """Other names that people reach it under, as by a reverse proxy (`bot.example.org`)."""
+    url: str = ""
+    """What links to it begin with (`https://bot.example.org`); its name is one of `names`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

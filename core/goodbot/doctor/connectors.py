@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 from goodbot.connector import ConnectorSpec
 from goodbot.doctor.checks import fail, failed, install, ok, warn
@@ -63,6 +64,8 @@ async def _account(spec: ConnectorSpec, examined: Examined) -> list[Check]:
         return []  # the config's line says it
     setup = setup_class(spec)
     names = spec.needs(settings)
+    if names and setup and (unset := _unset(spec, setup, settings)):
+        return [unset]
     if wrong := [check for name in names if (check := _token(name, setup, spec, examined))]:
         return wrong
     if setup is None:
@@ -90,6 +93,16 @@ def setup_class(spec: ConnectorSpec) -> type[ConnectorSetup] | None:
     return getattr(import_module(module), name)
 
 
+def _unset(spec: ConnectorSpec, setup: type[ConnectorSetup], settings: Any) -> Check | None:
+    """The first setting that cannot be guessed and is not there."""
+    for question in setup.questions:
+        if not question.optional and not getattr(settings, question.key):
+            text = f"{question.key} is not set: {question.text}"
+            fix = f"goodbot connect {spec.name}"
+            return fail(f"{spec.name} settings", text, fix, exit_code=ConfigError.exit_code)
+    return None
+
+
 def _token(
     name: str, setup: type[ConnectorSetup] | None, spec: ConnectorSpec, examined: Examined
 ) -> Check | None:
@@ -115,18 +128,18 @@ def _place(name: str, examined: Examined) -> str:
 async def _asked(
     spec: ConnectorSpec, setup: ConnectorSetup, names: Sequence[str], examined: Examined
 ) -> list[Check]:
-    part = f"{spec.name} token"
-    place = ", ".join([await asyncio.to_thread(_place, name, examined) for name in names])
+    part = f"{spec.name} {'token' if names else 'account'}"
+    place = "".join([f"; {await asyncio.to_thread(_place, name, examined)}" for name in names])
     try:
         async with asyncio.timeout(_PLATFORM_SECONDS):
             who = await setup.identify()
-        checks = [ok(part, f"{who.name} (account {who.account}); {place}")]
+        checks = [ok(part, f"{who.name} (account {who.account}){place}")]
         async with asyncio.timeout(_PLATFORM_SECONDS):
             checks += await setup.examine()
     except RetriableError as error:
-        return [warn(part, f"{error}; {place}", "look again when the network is back")]
+        return [warn(part, f"{error}{place}", "look again when the network is back")]
     except TimeoutError:
-        text = f"{setup.title} did not answer within {_PLATFORM_SECONDS:g} s; {place}"
+        text = f"{setup.title} did not answer within {_PLATFORM_SECONDS:g} s{place}"
         return [warn(part, text, "look again when the network is back")]
     except GoodbotError as error:
         return [failed(part, error, f"goodbot connect {spec.name}")]
@@ -141,6 +154,9 @@ async def _owners(spec: ConnectorSpec, examined: Examined) -> list[Check]:
         return []
     owners = {*grants.owners, *await paired(spec.name, examined, "owner")}
     part = f"{spec.name} people"
+    setup = None if missing_modules(spec.requires) else setup_class(spec)
+    if not owners and setup and not setup.pairs:
+        return [ok(part, "owned by whoever logs in from this machine: `goodbot web`")]
     if not owners:
         return [warn(part, "nobody is its owner", f"goodbot pair {spec.name}")]
     one = "1 owner" if len(owners) == 1 else f"{len(owners)} owners"
@@ -170,5 +186,5 @@ def _state(spec: ConnectorSpec, examined: Examined) -> list[Check]:
     if state.endswith(RETRYING):
         return [warn(spec.name, f"not connected: {state}", "look again when the network is back")]
     if state != "running":
-        return [fail(spec.name, f"not running: {state}")]
+        return [fail(spec.name, f"does not work: {state}")]
     return [ok(spec.name, "running")]

@@ -6,24 +6,33 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
+from goodbot.config import Config
 from goodbot.doctor.checks import fail, ok, warn
 from goodbot.lock import holder
+from goodbot.people.authorization import WEB
 from goodbot.setup import Check, Examined, Probe
+from goodbot.web.http import PORT
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def http_port(config: Config) -> int:
+    """Where goodbot's own HTTP server listens by this config; 0: nowhere."""
+    return config.http.port or (PORT if WEB in config.connectors else 0)
 
 
 async def ports(examined: Examined) -> Sequence[Check]:
-    """The one port that goodbot may listen on: free, or its own."""
-    http = examined.config.http
-    if not http.port:
+    """The one port of goodbot's own: free, or its own. Connectors tell of theirs."""
+    http, port = examined.config.http, http_port(examined.config)
+    if not port:
         return [ok("ports", "goodbot listens on none")]
-    place = f"{http.host}:{http.port}"
+    place = f"{http.host}:{port}"
     checks: list[Check] = []
-    if http.host not in _LOOPBACK:
-        text = f"{place} can be reached from other machines; it tells whether goodbot is well"
-        checks.append(warn("ports", text, 'set [http] host = "127.0.0.1"'))
-    line = await _ask(http.host, http.port)
+    if http.host not in LOOPBACK:
+        text = f"{place} can be reached from other machines, without encryption"
+        fix = 'set [http] host = "127.0.0.1", and put a proxy with TLS before it'
+        checks.append(warn("ports", text, fix))
+    line = await _ask(http.host, port)
     if examined.daemon is None:
         if line is None:
             return [*checks, ok("ports", f"{place} is free")]

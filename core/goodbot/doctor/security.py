@@ -14,11 +14,15 @@ from goodbot import secrets
 from goodbot.connector import ConnectorSpec
 from goodbot.control import SOCKET
 from goodbot.doctor.checks import short
-from goodbot.doctor.connectors import TERMINAL
+from goodbot.doctor.connectors import TERMINAL, setup_class
 from goodbot.doctor.data import path
+from goodbot.doctor.network import LOOPBACK, http_port
 from goodbot.errors import GoodbotError
 from goodbot.lock import socket_path
-from goodbot.secrets import SecretStore
+from goodbot.people.authorization import WEB
+from goodbot.people.login import OWNER, default_grants
+from goodbot.plugins import missing_modules
+from goodbot.secrets import Secrets, SecretStore
 from goodbot.setup import Check, Examined
 from goodbot.store import channels, inspection, people
 
@@ -67,7 +71,7 @@ async def _collect(examined: Examined) -> dict[str, Any]:
         "people": [*_local(), *_configured(examined, configured), *map(_given, grants)],
         "channels": [*_named(examined, configured), *map(_opened, opened)],
         "shares": sharers,
-        "listens": _listens(examined),
+        "listens": [*_listens(examined), *_taking_calls(examined, configured)],
         "tokens": _tokens(examined, configured),
         "files": _files(config.home),
         "plugins": [
@@ -75,7 +79,11 @@ async def _collect(examined: Examined) -> dict[str, Any]:
             for info in examined.plugins.infos()
             if info.state == "loaded" and info.distribution != "goodbot"
         ],
-        "leaves": [f"messages and answers, to {name}" for name in sorted(configured) if name != TERMINAL],
+        "leaves": [
+            f"messages and answers, to {name}"
+            for name in sorted(configured)
+            if name not in (TERMINAL, WEB)
+        ],
         "limits": list(_LIMITS),
     }  # fmt: skip
 
@@ -97,6 +105,8 @@ def _configured(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[
             continue
         for key, role in _ROLES.items():
             rows += [_person(name, role, id_, "config") for id_ in getattr(grants, key)]
+        if default_grants(name, grants) != grants:
+            rows.append(_person(name, "owner", OWNER, "whoever logs in from this machine"))
     return rows
 
 
@@ -128,10 +138,31 @@ def _listens(examined: Examined) -> list[Row]:
     if home.is_dir():
         for place in (socket_path(home, SOCKET), *sorted(home.glob("connectors/*/*.sock"))):
             rows.append({"what": short(place), "who": f"you alone{_mode(place)}"})
-    if http.port:
-        local = http.host in ("127.0.0.1", "::1", "localhost")
-        who = "all programs here" if local else "OTHER MACHINES too"
-        rows.append({"what": f"{http.host}:{http.port}", "who": f"{who}: whether goodbot is well"})
+    if port := http_port(examined.config):
+        who = "all programs here" if http.host in LOOPBACK else "OTHER MACHINES too"
+        pages = ", and the browser's pages for who is signed in"
+        what = f"whether goodbot is well{pages if WEB in examined.config.connectors else ''}"
+        rows.append({"what": f"{http.host}:{port}", "who": f"{who}: {what}"})
+    return rows
+
+
+def _taking_calls(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[Row]:
+    """Where connectors listen themselves, as far as they can tell without their packages."""
+    rows: list[Row] = []
+    for name, spec in sorted(specs.items()):
+        if missing_modules(spec.requires) or (setup := setup_class(spec)) is None:
+            continue
+        try:
+            _, settings = examined.config.connector(name, spec.settings)
+        except GoodbotError:
+            continue
+        if place := setup(Secrets((), {}), settings).listens():
+            who = (
+                "all programs here"
+                if place.rpartition(":")[0] in LOOPBACK
+                else "OTHER MACHINES too"
+            )
+            rows.append({"what": place, "who": f"{who}: calls that {name} vouches for"})
     return rows
 
 

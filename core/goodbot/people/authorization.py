@@ -29,6 +29,9 @@ class Grant(IntEnum):
 LEVELS = {"owner": Grant.ADMINISTER, "rater": Grant.RATE, "talker": Grant.TALK}
 """What each role may."""
 
+WEB = "web"
+"""The connector that one logs in to (`goodbot.people.login`)."""
+
 _CONFIGURED = {"owner": "owners", "rater": "raters", "talker": "talkers"}
 
 
@@ -70,6 +73,8 @@ class Authorization:
         grants = self._config.get(user.connector)
         if grants is None or user.is_bot or not user.id:
             return Grant.NONE
+        if first := origin(person(user)):  # it was logged in from that one, and may the same
+            return self.level_of(first)
         levels = [LEVELS[r] for r, name in _CONFIGURED.items() if user.id in getattr(grants, name)]
         if row := self._granted.get(person(user)):
             levels.append(LEVELS[row.role])
@@ -146,6 +151,13 @@ class Authorization:
     def connectors(self) -> dict[str, Grants]:
         """What the config grants on each connector."""
         return dict(self._config)
+
+
+def origin(who: str) -> str:
+    """The account that `web:telegram:42` was logged in from (`telegram:42`); empty for any other."""
+    connector, _, id_ = who.partition(":")
+    logged_in = connector == WEB and ":" in id_ and not id_.startswith(f"{WEB}:")
+    return id_ if logged_in else ""
 
 
 def person(user: UserRef) -> str:

@@ -1,6 +1,7 @@
 """What a supervisor is shown of a running goodbot: sd_notify, and `/healthz` and `/readyz`.
 
-It outlives the App: while one is replaced by the next, the process still answers that it is alive.
+It holds the process's one HTTP server, where connectors may answer too. It outlives the App: while
+one is replaced by the next, the process still answers that it is alive.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from goodbot.clock import Clock, SystemClock
 from goodbot.config import HttpConfig
 from goodbot.service.notify import Notifier
 from goodbot.web import readiness
+from goodbot.web.http import Http
 
 if TYPE_CHECKING:
     from goodbot.app import App
-    from goodbot.web.health import HealthServer
 
 
 class Supervision:
@@ -25,21 +26,16 @@ class Supervision:
     def __init__(
         self, http: HttpConfig, *, notifier: Notifier | None = None, clock: Clock | None = None
     ) -> None:
-        self._http = http
+        self.http = Http(http, self._parts)
         self._notifier = notifier or Notifier.from_environment()
         self._clock = clock or SystemClock()
         self._app: App | None = None
-        self._health: HealthServer | None = None
         self._feeding: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin to answer: alive, not ready yet. Raises ConfigError when the port cannot be had."""
         self._notifier.status("starting")
-        if self._http.port:
-            from goodbot.web.health import HealthServer
-
-            self._health = HealthServer(self._http, self._parts)
-            await self._health.start()
+        await self.http.start()
 
     def up(self, app: App, status: str) -> None:
         """Connectors are started, people are answered. `status` is one line about it."""
@@ -65,8 +61,7 @@ class Supervision:
             self._feeding.cancel()
             await asyncio.gather(self._feeding, return_exceptions=True)
             self._feeding = None
-        if self._health is not None:
-            await self._health.stop()
+        await self.http.stop()
 
     async def _alive(self) -> bool:
         """A writer that is stuck must not look alive; loading a model has no writer yet."""

@@ -4,8 +4,8 @@ One connection writes (`write`, group commit) and one, read-only, reads (`read`)
 beside this one hold the queries by topic: `ledger` (rating events and labels), `inbox` (messages
 and commands under way, cursors), `turns`, `claimable` (what a run may claim), `runs`,
 `adapters` (versions, pointer), `people` (grants, links), `codes`, `channels`, `quarantine`,
-`forgetting`, `access` (shares, switches, audit). Each query takes the connection it runs on, so
-that several of them can share one transaction.
+`waiting` (what there is to rate), `forgetting`, `access` (shares, switches, audit). Each query takes
+the connection it runs on, so that several of them can share one transaction.
 """
 
 from __future__ import annotations

@@ -23,14 +23,21 @@ from goodbot.turns import Turn
 # Private words train what others talk to only with their speaker's consent; where nobody else
 # talks there is nobody to leak to. `:owners` is a JSON list of the people whom the config names.
 _PERSON = "t.connector || ':' || t.talker"
+# An owner who has logged in to the browser from a chat is `web:` and that account there.
 _OWNERS = (
-    "(SELECT value FROM json_each(:owners) UNION SELECT person FROM grants WHERE role = 'owner')"
+    "(SELECT place.prefix || owner.person FROM (SELECT '' AS prefix UNION ALL SELECT 'web:') place,"
+    " (SELECT value AS person FROM json_each(:owners)"
+    " UNION SELECT person FROM grants WHERE role = 'owner') owner)"
 )
 CONSENT = (
     f"(t.channel_kind = 'shared' OR {_PERSON} IN (SELECT person FROM shares)"  # noqa: S608
     f" OR ({_PERSON} IN {_OWNERS} AND NOT EXISTS"
     f" (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {_OWNERS})))"
 )
+OPINIONS = (
+    "json_group_object(l.rater, json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars))))"
+)
+"""SQL: the `Opinion` of each rater in a group of `labels` `l`, as a JSON object."""
 _LABELLED = (
     "t.scope = :scope AND t.trainable AND t.rated > 0"
     " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
@@ -189,8 +196,7 @@ async def _labelled(db: aiosqlite.Connection, chosen: str, values: Mapping[str, 
     """`(turn, labels as JSON, newest event, held out before)` of those chosen, with consent."""
     return await fetch(
         db,
-        "SELECT t.id, json_group_object(l.rater,"  # noqa: S608
-        " json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars)))), max(l.event_seq),"
+        f"SELECT t.id, {OPINIONS}, max(l.event_seq),"  # noqa: S608
         " EXISTS (SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run WHERE i.turn = t.id"
         " AND i.split = 'held_out' AND r.model = :model AND r.state IN ('activated', 'refused'))"
         f" FROM ({chosen}) t JOIN labels l ON l.turn = t.id WHERE {CONSENT}"

@@ -11,7 +11,7 @@ from goodbot.store.query import fetch, first
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Code:
-    """One code that was made. `subject` is a connector (to pair) or a person (to link)."""
+    """One code that was made. `subject` is a connector (to pair) or a person (to link, to log in)."""
 
     subject: str
     hash: str
@@ -73,6 +73,11 @@ async def kill(db: aiosqlite.Connection, purpose: str, subject: str) -> None:
 async def kill_all_of(db: aiosqlite.Connection, person: str) -> None:
     """No code that a person has made holds any more."""
     await db.execute("DELETE FROM codes WHERE purpose <> 'pair' AND subject = ?", (person,))
+
+
+async def kill_all_for(db: aiosqlite.Connection, purpose: str) -> None:
+    """No code for this purpose holds any more."""
+    await db.execute("DELETE FROM codes WHERE purpose = ?", (purpose,))
 
 
 async def expire(db: aiosqlite.Connection, now: float) -> None:

@@ -34,12 +34,19 @@ async def connect(path: Path, how: str = "mode=rwc") -> aiosqlite.Connection:
         f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=BUSY_SECONDS
     )
     try:
-        return await connection
+        db = await connection
+        await db.create_function("folded", 1, _folded, deterministic=True)  # pyright: ignore[reportUnknownMemberType]
+        return db
     except BaseException:
         # Its thread still has a word for this event loop, which must not be closed by then.
         thread: Any = getattr(connection, "_thread", connection)
         await asyncio.to_thread(thread.join, BUSY_SECONDS)
         raise
+
+
+def _folded(text: str | None) -> str | None:
+    """SQL `folded(text)`: without upper and lower case, in every script; SQLite's own knows ASCII."""
+    return None if text is None else text.casefold()
 
 
 def _private(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import feedback, ledger, quarantine, retries, turns
+from goodbot.store import claimable, feedback, quarantine, turns
 from goodbot.store.query import fetch
 
 EXPORTS = "exports"
@@ -25,7 +25,9 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
     """
     rows = await fetch(
         db,
-        "SELECT id FROM turns WHERE rated > 0 OR EXISTS (SELECT 1 FROM events e"  # noqa: S608
+        "SELECT id, (SELECT instead_of FROM retries WHERE turn = turns.id),"  # noqa: S608
+        f" (SELECT {claimable.OPINIONS} FROM labels l WHERE l.turn = turns.id)"
+        " FROM turns WHERE rated > 0 OR EXISTS (SELECT 1 FROM events e"
         f" WHERE e.turn = turns.id AND e.kind IN ('comment', 'better') AND {quarantine.STANDS})"
         " ORDER BY seq",
     )
@@ -36,15 +38,14 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
         about = {"kind": remark.kind.value, "rater": remark.rater, "text": remark.text}
         said[remark.turn].append(about)
     found: list[dict[str, Any]] = []
-    for id_ in ids:
+    for id_, instead_of, ratings in rows:
         turn = stored[id_]
-        line = await retries.line(db, id_)
         found.append({
             "id": id_, "at": turn.created_at, "connector": turn.channel.connector,
             "channel": turn.channel.kind.value, "model": turn.model, "version": turn.version,
             "messages": list(turn.messages), "answer": turn.response,
-            "instead_of": line[0].instead_of if line else None,
-            "ratings": await ledger.labels(db, id_), "remarks": said[id_],
+            "instead_of": instead_of, "ratings": dict(sorted(json.loads(ratings).items())),
+            "remarks": said[id_],
         })  # fmt: skip
     return found
 

@@ -6,11 +6,12 @@ import aiosqlite
 
 from goodbot.store.query import fetch, first
 
-# A rating of the ledger `e` that some quarantine covers.
-COVERED = (
-    "e.kind = 'rate' AND EXISTS (SELECT 1 FROM quarantines q"
+_WITHIN = (
+    "EXISTS (SELECT 1 FROM quarantines q"
     " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
 )
+COVERED = f"e.kind = 'rate' AND {_WITHIN}"
+"""SQL: of the ledger `e`, a rating that some quarantine covers."""
 
 KEPT = (
     "NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND (r.turn, r.rater) = (e.turn, e.rater)"
@@ -18,10 +19,7 @@ KEPT = (
     " OR (r.source = '' AND r.retracts = '' AND (r.time_ms, r.tiebreak) > (e.time_ms, e.tiebreak))))"
 )
 """SQL: of the ledger `e`, what its author did not take back."""
-STANDS = (
-    f"{KEPT} AND NOT EXISTS (SELECT 1 FROM quarantines q"  # noqa: S608
-    " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
-)
+STANDS = f"{KEPT} AND NOT {_WITHIN}"
 """SQL: the same without what is in a quarantine."""
 
 

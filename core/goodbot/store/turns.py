@@ -164,22 +164,29 @@ async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str =
     return row[0] if row else None
 
 
-# A retry's question is that of the first answer, which lies before all answers in its prompt.
-_QUESTION = "json_extract(t.messages, '$[#-' || (1 + 2 * coalesce(r.depth, 0)) || '].content')"
+QUESTION = "json_extract(t.messages, '$[#-' || (1 + 2 * coalesce(r.depth, 0)) || '].content')"
+"""SQL: what a turn `t` answers, where its retry, if it is one, is `r`.
+
+A retry's question is that of the first answer, which lies before all answers in its prompt.
+"""
 _SENT = "EXISTS (SELECT 1 FROM messages m WHERE m.turn = {})"
+STANDING = (
+    f"(r.turn IS NULL OR {_SENT.format('t.id')}) AND NOT EXISTS"  # noqa: S608
+    f" (SELECT 1 FROM retries l WHERE l.instead_of = t.id AND {_SENT.format('l.turn')})"
+)
+"""SQL: it was not replaced by another answer, and is shown if it was to replace one."""
 
 
 async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[Exchange]:
     """The last `limit` exchanges of a place, oldest first; of an answer and its retries the last."""
     rows = await fetch(
         db,
-        f"SELECT t.id, t.connector || ':' || t.talker, {_QUESTION}, t.response,"  # noqa: S608
+        f"SELECT t.id, t.connector || ':' || t.talker, {QUESTION}, t.response,"  # noqa: S608
         " length(t.tokens) / 4, length(t.prompt_tokens) / 4,"
         " (SELECT sum(length(CAST(json_extract(value, '$.content') AS BLOB))) FROM json_each(t.messages)),"
         " json_array_length(t.messages) FROM turns t LEFT JOIN retries r ON r.turn = t.id"
         " WHERE (t.connector, t.account, t.channel, t.thread) = (?, ?, ?, ?) AND t.response <> ''"
-        f" AND (r.turn IS NULL OR {_SENT.format('t.id')}) AND NOT EXISTS"
-        f" (SELECT 1 FROM retries l WHERE l.instead_of = t.id AND {_SENT.format('l.turn')})"
+        f" AND {STANDING}"
         " ORDER BY t.seq DESC LIMIT ?",
         (channel.connector, channel.account, channel.id, channel.thread, limit),
     )
@@ -197,7 +204,7 @@ async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> 
     """The newest turns with the mean of their labels, newest first."""
     rows = await fetch(
         db,
-        f"SELECT t.id, {_QUESTION}, t.response, t.version, avg(l.value), t.created_at,"  # noqa: S608
+        f"SELECT t.id, {QUESTION}, t.response, t.version, avg(l.value), t.created_at,"  # noqa: S608
         " coalesce(r.instead_of, '') FROM turns t LEFT JOIN labels l ON l.turn = t.id"
         " LEFT JOIN retries r ON r.turn = t.id WHERE ? IN ('', t.connector)"
         " GROUP BY t.id ORDER BY t.seq DESC LIMIT ?",

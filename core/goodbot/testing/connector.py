@@ -93,10 +93,12 @@ class ConnectorContract(EventsContract, RatingsContract, FeedbackContract, Repli
     ) -> None:
         if not spec.secrets:
             pytest.skip(f"{spec.name} needs no secret")
-        connector = build(spec, RecordingHost(spec, state_dir=tmp_path), platform)
+        host = RecordingHost(spec, state_dir=tmp_path)
+        connector = build(spec, host, platform)
         with pytest.raises(FatalConnectorError, match="|".join(spec.secrets)):
             await connector.start()
         await connector.stop()
+        await host.close()
 
     async def test_a_wrong_secret_is_named_and_not_shown(
         self,
@@ -113,6 +115,7 @@ class ConnectorContract(EventsContract, RatingsContract, FeedbackContract, Repli
         with pytest.raises(FatalConnectorError, match="|".join(spec.secrets)) as caught:
             await connector.start()
         await connector.stop()
+        await host.close()
         shown = caplog.text + "".join(format_exception(caught.value))
         assert not any(secret in shown for secret in platform.wrong_environ.values())
 

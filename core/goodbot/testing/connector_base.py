@@ -39,10 +39,11 @@ def load_spec(plugin: str) -> ConnectorSpec:
 
 
 def build(spec: ConnectorSpec, host: RecordingHost, platform: PlatformDriver) -> Connector:
-    """A connector as the host builds it."""
+    """A connector as the host builds it, with what it answers over HTTP."""
     module, _, name = spec.factory.partition(":")
     connector = getattr(importlib.import_module(module), name)(host, platform.settings)
     assert isinstance(connector, Connector)
+    host.mount(connector)
     return connector
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from goodbot.clock import Clock, SystemClock
-from goodbot.connector import ConnectorSpec
+from goodbot.connector import Connector, ConnectorSpec
 from goodbot.errors import StoreError
-from goodbot.events import Event, Outcome, Receipt
+from goodbot.events import Event, Outcome, Receipt, UserRef, Waiting
 from goodbot.secrets import Secrets
 from goodbot.testing.clock import VirtualClock
+from goodbot.testing.http import LocalServer
 
 __all__ = ["Commit", "RecordingHost", "VirtualClock"]
 
@@ -34,6 +35,7 @@ class RecordingHost:
     `attempts` has the events of every `submit`, stored or not; `commits` only the stored ones;
     `events` each stored event once, as the ledger would. What a host keeps durably (commits, the
     cursor, values) outlives a connector: give the same host to a second one to test a restart.
+    A connector with routes answers them at `address` once it has been given to `mount`.
     """
 
     def __init__(
@@ -55,6 +57,13 @@ class RecordingHost:
         """What tasks died of that the connector had spawned."""
         self.answer: Callable[[Event], Receipt] = _accepted
         """Decides what a new event's receipt says."""
+        self.troubles: list[str] = []
+        """What the connector said of its state, in order; `""`: it is well again."""
+        self.waiting: list[Waiting] = []
+        """What is in the inbox of whoever asks, newest first."""
+        self.codes: dict[str, str] = {}
+        """One-time codes that hold, and the user ids that they stand for."""
+        self._server: LocalServer | None = None
         self._receipts: dict[str, Receipt] = {}
         self._values: dict[str, str] = {}
         self._refusals = 0
@@ -120,7 +129,47 @@ class RecordingHost:
         spawned.add_done_callback(lambda _: task.close())
         return spawned
 
+    @property
+    def address(self) -> str:
+        """Where `mount` answers: a port of its own on the loopback."""
+        self._server = self._server or LocalServer()
+        return self._server.address
+
+    def trouble(self, text: str) -> None:
+        """Note it in `troubles`, once."""
+        if text != (self.troubles[-1] if self.troubles else ""):
+            self.troubles.append(text)
+            self._changed.set()
+
+    async def inbox(
+        self, user: UserRef, *, connector: str = "", since: float | None = None, text: str = "",
+        rated: bool = False, before: str = "", limit: int = 50,
+    ) -> Sequence[Waiting]:  # fmt: skip
+        """What of `waiting` is asked for; that `user` may see it is the test's affair."""
+        ids = [entry.turn for entry in self.waiting]
+        later = self.waiting[ids.index(before) + 1 :] if before else self.waiting
+        found = [
+            entry
+            for entry in later
+            if connector in ("", entry.connector)
+            and entry.created_at >= (since or 0.0)
+            and text.casefold() in f"{entry.question}\n{entry.answer}".casefold()
+            and (entry.label is not None) is rated
+        ]
+        return found[:limit]
+
+    async def log_in(self, code: str) -> str:
+        """Take a code of `codes`."""
+        return self.codes.pop(code, "")
+
     # From here on: what a test says and asks.
+
+    def mount(self, connector: Connector) -> None:
+        """Answer a connector's routes, if it has any, while it runs; in place of another's."""
+        if routes := connector.routes():
+            self._server = self._server or LocalServer()
+            self._server.follow(connector)
+            self.spawn(self._server.mount(connector, routes), "mount")
 
     def refuse(self, times: int = 1) -> None:
         """Let the next `times` submits store nothing and fail."""
@@ -162,6 +211,8 @@ class RecordingHost:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            await self._server.close()
 
 
 def _accepted(event: Event) -> Receipt:

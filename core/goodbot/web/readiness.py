@@ -37,6 +37,6 @@ async def parts(app: App) -> Mapping[str, str]:
     found = {
         "store": await store_answers(app),
         "model": app.server.healthy(),
-        **{name: name not in app.connectors.errors for name in app.connectors.running},
+        **{name: name not in app.connectors.problems for name in app.connectors.running},
     }
     return {name: OK if well else DOWN for name, well in found.items()}

@@ -153,6 +153,10 @@ class Dialogue:
     def has(self, flag: str) -> bool:
         return flag in self._given
 
+    def flags(self) -> list[str]:
+        """Those that were given."""
+        return list(self._given)
+
     def forget(self, flag: str) -> None:
         """The flag's answer was tried and refused: ask for another."""
         self._given.pop(flag, None)

@@ -11,7 +11,7 @@ from goodbot.config.file import ConfigFile
 from goodbot.connector import ConnectorSpec
 from goodbot.plugins import PluginHost
 from goodbot.secrets import SecretStore
-from goodbot.setup import Identity
+from goodbot.setup import Identity, Question
 
 if TYPE_CHECKING:
     from goodbot.models.choose import Proposal
@@ -53,6 +53,8 @@ class Draft:
     """Only the platform is set up; the bot's own answers are those of the config."""
     made: list[Path] = field(default_factory=list[Path])
     """What was written before the end: the platform's manifest, and the directories that it needed."""
+    settings: dict[Question, str] = field(default_factory=dict[Question, str])
+    """Answers to the platform's own questions."""
     tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """New values by the name of their environment variable; empty: what is kept stays."""
     keep: str = ""

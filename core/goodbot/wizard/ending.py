@@ -17,6 +17,7 @@ from goodbot.home import DATABASE
 from goodbot.lock import HomeLock
 from goodbot.people.pairing import open_code
 from goodbot.store import Store
+from goodbot.wizard.asked import needs_owner, needs_token
 from goodbot.wizard.dialogue import Dialogue
 from goodbot.wizard.draft import TERMINAL, Draft, Place
 
@@ -33,7 +34,7 @@ def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
         "platform": draft.platform,
         "bot": draft.identity.name if draft.identity else "",
         "link": draft.identity.link if draft.identity else "",
-        "token": draft.keep if draft.platform != TERMINAL else "",
+        "token": draft.keep if needs_token(place, draft) else "",
         "backend": draft.backend,
         "model": draft.model,
         "preset": draft.preset,
@@ -47,6 +48,9 @@ def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
         _install(dialogue, place, draft, result)
     if code:
         _say_code(dialogue, place, draft, code)
+    if draft.platform != TERMINAL and not needs_owner(place, draft):
+        command = shlex.join(["goodbot", *_globals(place), "web"])
+        dialogue.say(f"\nOnce it runs, `{command}` gives you a link that logs you in.\n")
     dialogue.say(MATTERS)
     for sentence in draft.missing.values():
         dialogue.say(f"Missing: {sentence}.")

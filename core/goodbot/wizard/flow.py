@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from goodbot.wizard.asked import needs_owner, needs_token
 from goodbot.wizard.backend import ask_backend
 from goodbot.wizard.dialogue import Back, Dialogue
-from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.draft import Draft, Place
 from goodbot.wizard.learning import ask_preset, ask_schedule
 from goodbot.wizard.model import ask_model
 from goodbot.wizard.owner import ask_owner
@@ -22,20 +23,20 @@ class Step:
 
     title: str
     ask: Callable[[Dialogue, Place, Draft], None]
-    on_terminal: bool = True
-    """Whether it matters without a platform."""
+    matters: Callable[[Place, Draft], bool] = lambda place, draft: True
+    """Whether there is anything to ask, by the answers so far."""
     of_bot: bool = False
     """Whether it is no matter of the platform's."""
 
 
 STEPS = (
     Step(title="Where do people talk to it?", ask=ask_platform),
-    Step(title="The bot's token", ask=ask_token, on_terminal=False),
+    Step(title="The bot's token", ask=ask_token, matters=needs_token),
     Step(title="What does the computing?", ask=ask_backend, of_bot=True),
     Step(title="Which model answers?", ask=ask_model, of_bot=True),
     Step(title="How boldly does it learn?", ask=ask_preset, of_bot=True),
     Step(title="When does it learn?", ask=ask_schedule, of_bot=True),
-    Step(title="Who is its owner?", ask=ask_owner, on_terminal=False),
+    Step(title="Who is its owner?", ask=ask_owner, matters=needs_owner),
     Step(title="Ready", ask=ask_start),
 )
 
@@ -54,7 +55,7 @@ def walk(dialogue: Dialogue, place: Place, draft: Draft) -> None:
         steps = [
             i
             for i, step in enumerate(STEPS)
-            if (draft.platform != TERMINAL or step.on_terminal)
+            if step.matters(place, draft)
             and not (draft.alone and step.of_bot)
             and not (given and step.ask is ask_platform)
         ]

@@ -12,17 +12,30 @@ from goodbot.wizard.dialogue import Dialogue
 from goodbot.wizard.draft import Draft, Place
 
 
-def show_manifest(dialogue: Dialogue, place: Place, draft: Draft, setup: ConnectorSetup) -> None:
-    """Nothing where the platform takes none, or where nobody is asked anything."""
+def show_manifest(
+    dialogue: Dialogue, place: Place, draft: Draft, setup: ConnectorSetup, *,
+    of_account: bool = False,
+) -> None:  # fmt: skip
+    """Nothing where the platform takes none, or where nobody is asked anything.
+
+    One that names the account is shown when that is known (`of_account`), any other before.
+    """
     manifest = setup.manifest() if dialogue.asks else None
-    if manifest is None:
+    if manifest is None or manifest.of_account is not of_account:
         return
     for line in explained(setup, manifest):
         dialogue.say(line)
     discard_manifest(draft)  # of an earlier walk through this step
-    file = _write(place.config.home, draft, manifest)
-    dialogue.say(f"\nAll of that is in this manifest ({short(file)}):\n")
-    print(manifest.text, file=dialogue.out)
+    if manifest.file:
+        file = _write(place.config.home, draft, manifest)
+        if manifest.packed:
+            dialogue.say(f"\nAll of that is in {short(file)}.")
+        else:
+            dialogue.say(f"\nAll of that is in this manifest ({short(file)}):\n")
+            print(manifest.text, file=dialogue.out)
+    if of_account and manifest.link:
+        dialogue.say("\nGive it in here:" if manifest.file else "\nOpen this to add it:")
+        print(manifest.link, file=dialogue.out)
 
 
 def explained(setup: ConnectorSetup, manifest: Manifest) -> list[str]:
@@ -52,5 +65,5 @@ def _write(home: Path, draft: Draft, manifest: Manifest) -> Path:
         directory.mkdir(mode=0o700, exist_ok=True)
     if not file.exists():
         draft.made.append(file)
-    file.write_text(manifest.text, encoding="utf-8")
+    file.write_bytes(manifest.content)
     return file

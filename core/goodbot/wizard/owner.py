@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from goodbot.connector import ConnectorSpec
-from goodbot.doctor.connectors import setup_class
 from goodbot.errors import StoreError
 from goodbot.home import DATABASE
-from goodbot.plugins import missing_modules
+from goodbot.setup import ConnectorSetup
 from goodbot.store import inspection, people
+from goodbot.wizard.asked import needs_owner, setup_of
 from goodbot.wizard.dialogue import Choice, Dialogue, Refused
-from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.draft import Draft, Place
 
 
 def ask_owner(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     """A code that the owner sends to the bot, or their user id if they know it."""
     draft.pair, draft.owners = False, ()
-    if draft.platform == TERMINAL:
+    if not needs_owner(place, draft):
         return
     spec = place.connector(draft.platform)
     named = place.config.connector(draft.platform, spec.settings)[0].owners
@@ -34,7 +33,7 @@ def ask_owner(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     draft.pair = how == "pair"
     draft.owners = named
     if how == "id":
-        draft.owners = (dialogue.text("--owner", "Your user id", _user_id(spec)),)
+        draft.owners = (dialogue.text("--owner", "Your user id", _user_id(setup_of(place, draft))),)
 
 
 async def _paired(place: Place, platform: str) -> list[str]:
@@ -48,10 +47,8 @@ async def _paired(place: Place, platform: str) -> list[str]:
     return [id_ for connector, _, id_ in found if connector == platform]
 
 
-def _user_id(spec: ConnectorSpec) -> Callable[[str], str]:
+def _user_id(setup: type[ConnectorSetup] | None) -> Callable[[str], str]:
     # Without its packages the platform cannot say what its ids are like.
-    setup = None if missing_modules(spec.requires) else setup_class(spec)
-
     def check(answer: str) -> str:
         if not answer or answer.startswith("@") or len(answer) > 64 or " " in answer:
             raise Refused(

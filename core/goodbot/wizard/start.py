@@ -6,6 +6,7 @@ import shutil
 import sys
 
 from goodbot.doctor.checks import short
+from goodbot.wizard.asked import needs_owner, needs_token
 from goodbot.wizard.dialogue import Choice, Dialogue
 from goodbot.wizard.draft import OWN, TERMINAL, Draft, Place
 
@@ -55,8 +56,9 @@ def _summary(place: Place, draft: Draft) -> str:
         "learns": f"{'with your settings' if draft.preset == OWN else draft.preset}, {draft.schedule}",
         "written to": short(place.file.path),
     }
-    if draft.platform != TERMINAL:
+    if needs_token(place, draft):
         rows["token"] = kept.get(draft.keep, f"in the {draft.keep}")
+    if needs_owner(place, draft):
         rows["owner"] = (
             "whoever sends the code" if draft.pair else ", ".join(draft.owners) or "as it is"
         )

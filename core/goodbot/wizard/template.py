@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from goodbot.config.file import ConfigFile
+from goodbot.people.login import OWNER
 from goodbot.wizard.draft import OWN, TERMINAL, Draft
 from goodbot.wizard.presets import KEYS
 
@@ -43,14 +44,18 @@ _PEOPLE = {
     "raters": "others whose ratings teach; they may also talk",
     "talkers": "others who may write to it privately",
 }
+_NAMES = "names that you choose; `goodbot web` logs in as the first"
 
 
-def fill(file: ConfigFile, draft: Draft) -> None:
-    """Put the answers into the file; whatever was not asked for stays as it is."""
+def fill(file: ConfigFile, draft: Draft, *, pairs: bool = True) -> None:
+    """Put the answers into the file; whatever was not asked for stays as it is.
+
+    `pairs`: people are known on the platform by ids of its own.
+    """
     if not draft.alone:
         _fill_bot(file, draft)
     if draft.platform != TERMINAL:
-        _fill_connector(file, draft)
+        _fill_connector(file, draft, pairs=pairs)
 
 
 def _fill_bot(file: ConfigFile, draft: Draft) -> None:
@@ -67,12 +72,15 @@ def _fill_bot(file: ConfigFile, draft: Draft) -> None:
         settle(file, *draft.chosen)
 
 
-def _fill_connector(file: ConfigFile, draft: Draft) -> None:
+def _fill_connector(file: ConfigFile, draft: Draft, *, pairs: bool) -> None:
     section = f"connectors.{draft.platform}"
     fresh = file.get(section) is None
-    people = {"owners": draft.owners, "raters": (), "talkers": ()}
-    for key, about in _PEOPLE.items():
-        if key == "owners" or fresh:
+    for question, value in draft.settings.items():
+        if value or file.get(f"{section}.{question.key}") is not None:
+            file.set(f"{section}.{question.key}", value, comment=question.text)
+    people = {"owners": draft.owners if pairs else (OWNER,), "raters": (), "talkers": ()}
+    for key, about in (_PEOPLE if pairs else {**_PEOPLE, "owners": _NAMES}).items():
+        if (key == "owners" and pairs) or fresh:
             file.set(f"{section}.{key}", [_id(person) for person in people[key]], comment=about)
 
 

@@ -1,18 +1,16 @@
-"""The secrets of a platform: typed without being shown, checked there, kept in one place."""
+"""A platform's own settings and secrets: secrets are typed unseen, checked there, kept in one place."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any
 
-from goodbot.connector import ConnectorSpec
 from goodbot.errors import GoodbotError, RetriableError, UsageError, install_line
 from goodbot.secrets import Secrets, keyring_usable
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.wizard.asked import ask_settings, needs_token, settings_of, setup_of
 from goodbot.wizard.dialogue import Choice, Dialogue, Refused
-from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.draft import Draft, Place
 from goodbot.wizard.manifest import show_manifest
 
 _SECONDS = 30.0
@@ -20,42 +18,40 @@ _SECONDS = 30.0
 
 
 def ask_token(dialogue: Dialogue, place: Place, draft: Draft) -> None:
-    """The platform's secrets, and where to keep new ones."""
+    """The platform's questions and secrets, and where to keep new ones."""
     draft.tokens = {}
-    if draft.platform == TERMINAL:
+    if not needs_token(place, draft):
         return
-    spec = place.connector(draft.platform)
-    names = spec.needs(_settings(place, spec))
-    if not names:
-        return
-    if "platform" in draft.missing:
+    setup = setup_of(place, draft)
+    if setup is None:
         dialogue.say("The token is asked for when the packages are there.")
         return
-    setup = _setup(place, draft)
+    names = place.connector(draft.platform).needs(settings_of(place, draft))
     stored = place.secrets.environment(names)
-    if all(stored.get(name) for name in names) and not dialogue.has("--token"):
+    fresh = not all(stored.get(name) for name in names) and not dialogue.has("--token")
+    if fresh:
+        show_manifest(dialogue, place, draft, _made(place, draft, setup, {}))
+        dialogue.hint(f"{setup.guide}\n")
+    ask_settings(dialogue, place, draft, setup)
+    if not (fresh or dialogue.has("--token")):
         where = place.secrets.where(names[0])
         kept = {name: stored[name] for name in names}
         if _checked(dialogue, place, draft, setup, kept) and _goes_on(dialogue, where):
             draft.keep = where
             return
-    elif not dialogue.has("--token"):
-        show_manifest(dialogue, place, draft, setup(Secrets((), {}), _settings(place, spec)))
-        dialogue.hint(f"{setup.guide}\n")
     typed = _typed(dialogue, names, setup)
     while not _checked(dialogue, place, draft, setup, typed):
         typed = _typed(dialogue, names, setup)
     draft.tokens = typed
+    show_manifest(dialogue, place, draft, _made(place, draft, setup, typed), of_account=True)
     draft.keep = _where_to_keep(dialogue, names, draft.keep or place.secrets.where(names[0]))
 
 
-def _settings(place: Place, spec: ConnectorSpec) -> Any:
-    return place.config.connector(spec.name, spec.settings)[1]
-
-
-def _setup(place: Place, draft: Draft) -> type[ConnectorSetup]:
-    module, _, name = place.connector(draft.platform).setup.partition(":")
-    return getattr(import_module(module), name)
+def _made(
+    place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
+) -> ConnectorSetup:
+    spec = place.connector(draft.platform)
+    return setup(Secrets(spec.secrets, values), settings_of(place, draft))
 
 
 def _goes_on(dialogue: Dialogue, where: str) -> bool:
@@ -80,7 +76,8 @@ def _typed(
 
         if not dialogue.asks and not dialogue.has(_flag(number)):
             raise UsageError(f"a token is needed: give --token-stdin, or set {name}")
-        question = "Token" if len(names) == 1 else setup.called(name)
+        called = setup.called(name)
+        question = "Token" if called == name else called
         values[name] = dialogue.secret(_flag(number), question, check)
     return values
 
@@ -132,8 +129,7 @@ async def _ask(
     place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
 ) -> tuple[Identity, list[Check]]:
     """Whose they are, and what is not in order there."""
-    spec = place.connector(draft.platform)
-    asked = setup(Secrets(spec.secrets, values), _settings(place, spec))
+    asked = _made(place, draft, setup, values)
     async with asyncio.timeout(_SECONDS):
         identity = await asked.identify()
         checks = await asked.examine()

@@ -15,8 +15,9 @@ from goodbot.doctor import connectors, network
 from goodbot.errors import FatalConnectorError, RetriableError
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.secrets import SecretStore
-from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Question
 from goodbot.store import people
+from goodbot_connectors import web as web_connector
 from goodbot_connectors.terminal import TerminalSettings
 
 from tests.core.doctor.examining import examined, states, store
@@ -105,6 +106,13 @@ class ByLetter(TerminalSettings):
     """With a setting that makes another secret needless."""
 
     needed_secrets: ClassVar[tuple[str, ...]] = (TOKEN,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lofts(TerminalSettings):
+    """With a setting that nobody can guess."""
+
+    loft: str = ""
 
 
 async def test_only_the_tokens_that_its_settings_call_for_are_missed(tmp_path: Path) -> None:
@@ -229,6 +237,35 @@ async def test_the_port_of_a_goodbot_that_is_starting_is_its_own(tmp_path: Path)
     await runner.cleanup()
     assert (starting.state, "is starting" in starting.text) == (CheckState.OK, True)
     assert somebody.state is CheckState.FAIL
+
+
+async def test_the_browsers_port_is_looked_at_without_being_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    monkeypatch.setattr(network, "PORT", unused_tcp_port)
+    [check] = await network.ports(examined(tmp_path, "[connectors.web]\n", web_connector))
+    assert (check.state, check.text) == (CheckState.OK, f"127.0.0.1:{unused_tcp_port} is free")
+
+
+async def test_a_setting_that_nobody_can_guess_is_missed_before_anybody_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        PigeonSetup, "questions", (Question(key="loft", text="Number of the loft"),)
+    )
+    checks = await look(tmp_path, pigeons=Pigeons(settings=Lofts))
+    assert (checks[0].state, checks[0].exit_code) == (CheckState.FAIL, 2)
+    assert "loft is not set: Number of the loft" in checks[0].text
+    checks = await look(tmp_path, f'{TOML}loft = "7"\n', pigeons=Pigeons(settings=Lofts))
+    assert states(checks)["pigeon token"] is CheckState.OK
+
+
+async def test_where_people_log_in_from_this_machine_nobody_must_be_paired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PigeonSetup, "pairs", False)
+    checks = await look(tmp_path, "[connectors.pigeon]\n")
+    assert states(checks)["pigeon people"] is CheckState.OK
 
 
 async def test_a_port_for_other_machines_is_worth_a_word(tmp_path: Path) -> None:

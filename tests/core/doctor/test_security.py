@@ -12,6 +12,7 @@ from goodbot.events import ChannelKind, ChannelRef
 from goodbot.store import access, channels, people
 
 from tests.core.doctor.examining import examined, store
+from tests.support import require
 
 TOKEN = "123456789:AAvery-secret-indeed"
 TOML = """
@@ -75,3 +76,17 @@ def test_an_empty_goodbot_lets_in_nobody_but_its_user(tmp_path: Path) -> None:
     assert (person["connector"], person["id"]) == ("terminal", str(os.geteuid()))
     assert (report["data"]["listens"], report["data"]["leaves"]) == ([], [])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_browser_and_whoever_is_called_are_doors_too(tmp_path: Path) -> None:
+    require("botbuilder.core")
+    from goodbot_connectors import teams, web
+
+    toml = "[connectors.web]\n[connectors.teams]\nport = 3999\n"
+    data = security.report(examined(tmp_path / "home", toml, web, teams), ())["data"]
+    assert {row["what"] for row in data["listens"]} == {"127.0.0.1:8321", "127.0.0.1:3999"}
+    assert all(row["who"].startswith("all programs here") for row in data["listens"])
+    assert [(p["role"], p["id"]) for p in data["people"] if p["connector"] == "web"] == [
+        ("owner", "owner")
+    ]
+    assert data["leaves"] == ["messages and answers, to teams"]

@@ -18,16 +18,7 @@ from goodbot.errors import ConfigError
 from goodbot.service.supervision import Supervision
 
 from tests.core.builders import Bot, open_bot, until
-
-
-async def raw(port: int, request: bytes, host: str = "127.0.0.1") -> tuple[int, str, bytes]:
-    """Status, head and body of what answers to these bytes."""
-    reader, writer = await asyncio.open_connection(host, port)
-    writer.write(request)
-    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
-    writer.close()
-    text = head.decode().lower()
-    return int(text.split()[1]), text, body
+from tests.core.web.asking import raw
 
 
 async def ask(
@@ -150,7 +141,7 @@ async def test_the_address_that_one_has_connected_to_is_a_name_of_ours(
     unused_tcp_port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with supervised(None, unused_tcp_port, "0.0.0.0"):
-        assert "others on the network can ask" in caplog.text
+        assert "others on the network can reach" in caplog.text
         request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.7\r\n\r\n"
         assert (await raw(unused_tcp_port, request, "127.0.0.7"))[0] == 200
         assert (await raw(unused_tcp_port, request, "127.0.0.8"))[0] == 421
@@ -167,8 +158,8 @@ async def test_loopback_is_no_reason_to_warn(
 
 async def test_there_is_nothing_else(unused_tcp_port: int) -> None:
     async with supervised(None, unused_tcp_port):
-        assert (await ask(unused_tcp_port, "/"))[0] == 404
-        assert (await ask(unused_tcp_port, "/healthz/.."))[0] == 404
+        assert (await ask(unused_tcp_port, "/"))[0] == 503
+        assert (await ask(unused_tcp_port, "/healthz/.."))[0] == 503
         for method in ("POST", "PUT", "DELETE", "OPTIONS"):
             assert (await ask(unused_tcp_port, "/healthz", method=method))[0] == 405
         assert await ask(unused_tcp_port, "/healthz", method="HEAD") == (200, {})
@@ -180,8 +171,8 @@ async def test_there_is_nothing_else(unused_tcp_port: int) -> None:
         b"NONSENSE\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
         b"GET /healthz HTTP/9.9\r\n\r\n",
-        b"GET /" + b"a" * 2000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 2000 + b"\r\n\r\n",
+        b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 9000 + b"\r\n\r\n",
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: nan\r\n\r\n",
     ],
 )
@@ -203,7 +194,7 @@ async def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
         port = other.getsockname()[1]
         supervision = Supervision(HttpConfig(port=port))
         with pytest.raises(
-            ConfigError, match=rf"cannot listen on 127\.0\.0\.1 port {port} .*0 for"
+            ConfigError, match=rf"cannot listen on 127\.0\.0\.1 port {port} .*another port"
         ):
             await supervision.start()
         await supervision.stop()
@@ -212,7 +203,7 @@ async def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
 async def test_nothing_listens_unless_a_port_is_set() -> None:
     supervision = Supervision(HttpConfig())
     await supervision.start()
-    assert supervision._health is None
+    assert not supervision.http.listening
     await supervision.stop()
 
 

@@ -30,8 +30,10 @@ def test_what_is_there_is_not_installed_again(dialogue: Dialogue, tmp_path: Path
 
 
 def test_a_pip_that_fails_is_a_sentence_with_the_command(
-    dialogue: Dialogue, tmp_path: Path
+    dialogue: Dialogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "constraints.txt").write_text("pluggy==0.0.1\n")
+    monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "constraints.txt"))
     assert not extras.offer(dialogue, "Teams", ("no_such_module",), "teams", "small")
     out = shown(tmp_path)
     assert "Teams needs packages that are not installed: goodbot[teams], small." in out

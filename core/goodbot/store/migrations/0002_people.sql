@@ -5,7 +5,8 @@ CREATE TABLE grants (
   given_by TEXT NOT NULL, since REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One-time codes; only their hashes. `purpose` is pair or link, `subject` a connector or a person.
+-- One-time codes; only their hashes. `purpose` is pair, link or web (to log in to the browser),
+-- `subject` a connector or a person.
 CREATE TABLE codes (
   purpose TEXT NOT NULL, subject TEXT NOT NULL,
   hash TEXT NOT NULL, role TEXT NOT NULL, expires_at REAL NOT NULL,

@@ -89,7 +89,7 @@ def encode(delivery: Delivery) -> tuple[bytes, str]:
             return json.dumps(delivery.payload).encode(), "application/json"
         case "interactive":
             return urlencode({"payload": json.dumps(delivery.payload)}).encode(), _FORM
-        case "slash_commands":
+        case _:
             return urlencode(delivery.payload).encode(), _FORM
 
 

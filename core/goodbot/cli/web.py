@@ -1,0 +1,21 @@
+"""`goodbot web`: a link that logs in to the browser, made by the goodbot that runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from goodbot.cli import output
+from goodbot.cli.client import call
+from goodbot.errors import UsageError
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print the link, or sign everybody out."""
+    if arguments.user and arguments.sign_out:
+        raise UsageError("--sign-out is for everybody: leave --user away")
+    args = ["sign-out"] if arguments.sign_out else [arguments.user] if arguments.user else []
+    answer = call(arguments.home, "web", args, lambda _: None)
+    if answer is None:
+        raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
+    output.print_answer(answer, as_json=arguments.json)
+    return 0

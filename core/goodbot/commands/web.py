@@ -1,0 +1,90 @@
+"""web: a link that logs in to the browser, once; and signing everybody out there."""
+
+from __future__ import annotations
+
+from goodbot.commands.base import Call, Command, Result
+from goodbot.errors import GoodbotError, UsageError
+from goodbot.events import ChannelKind
+from goodbot.people import login
+from goodbot.people.authorization import WEB, Grant, person
+
+SIGN_OUT = "sign-out"
+_TERMINAL = "terminal"
+_SHOWN_TO_NOBODY = "Open it within ten minutes; it works once. Show it to nobody."
+_THIS_MACHINE = "It works on the machine that goodbot runs on: elsewhere, set `[http] url`."
+
+
+async def web(call: Call) -> Result:
+    """A one-time link: at the machine for one of the web connector's own, in a chat for oneself."""
+    local = call.user.connector == _TERMINAL
+    _require_running(call, local=local)
+    if local and call.args == (SIGN_OUT,):
+        return await _sign_out(call)
+    if local:
+        return await _link(call, _named(call))
+    if call.event.channel.kind is not ChannelKind.PRIVATE:
+        raise UsageError("a link is made in a private chat with me: type it there")
+    if call.args:
+        raise UsageError("say `web` and nothing else")
+    who = person(call.user)
+    return await _link(call, who.removeprefix(f"{WEB}:"))
+
+
+def _require_running(call: Call, *, local: bool) -> None:
+    s = call.services
+    if WEB not in s.authorization.connectors:
+        raise UsageError("the browser is not set up: `goodbot connect web`")
+    if WEB not in s.connectors:
+        raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
+    if why := s.connector_errors.get(WEB):
+        raise GoodbotError(
+            f"the browser does not work: {why}" if local else "the browser does not work now"
+        )
+
+
+def _named(call: Call) -> str:
+    """The user id that is meant at the machine: one of the config's, by default its owner."""
+    s = call.services
+    if len(call.args) > 1:
+        raise UsageError("say `web`, `web NAME` or `web sign-out`")
+    owners = s.authorization.connectors[WEB].owners
+    if not call.args and len(owners) != 1:
+        raise UsageError(f"say who it is for: --user {' or --user '.join(owners)}")
+    name = call.args[0] if call.args else owners[0]
+    if ":" in name or s.authorization.level_of(f"{WEB}:{name}") < Grant.TALK:
+        raise UsageError(
+            f"{name[:40]} may do nothing in the browser: name them in owners, raters or talkers of "
+            "[connectors.web]"
+        )
+    return name
+
+
+async def _link(call: Call, user: str) -> Result:
+    s = call.services
+    code = await s.logins.make(user)
+    url = f"{s.web_address}/login#{code}"
+    lines = [url, "", _SHOWN_TO_NOBODY]
+    if not s.config.http.url:
+        lines.append(_THIS_MACHINE)
+    data = {"url": url, "user": user, "seconds": login.SECONDS}
+    return Result(text="\n".join(lines), data=data, once=True)
+
+
+async def _sign_out(call: Call) -> Result:
+    """Nobody is logged in any more, and no link holds."""
+    s = call.services
+    await s.logins.drop()
+    await s.connectors[WEB].sign_out()
+    return Result(text="Everybody is signed out of the browser; `goodbot web` makes a new link.")
+
+
+COMMANDS = (
+    Command(
+        name="web",
+        grant=Grant.RATE,
+        personal=True,
+        plain=True,
+        run=web,
+        summary="a link that logs you in to the browser, once",
+    ),
+)

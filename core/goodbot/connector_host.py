@@ -1,0 +1,79 @@
+"""What a connector may ask of the core."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from goodbot.clock import Clock
+from goodbot.events import Event, Receipt, UserRef, Waiting
+from goodbot.secrets import Secrets
+
+
+class ConnectorHost(Protocol):
+    """What a connector may ask of the core."""
+
+    clock: Clock
+    secrets: Secrets
+    stopping: asyncio.Event
+    state_dir: Path
+    """The connector's own directory, 0700."""
+
+    @property
+    def address(self) -> str:
+        """The daemon's base URL, where `Connector.routes` are: `http://127.0.0.1:8321`."""
+        ...
+
+    async def submit(
+        self, events: Sequence[Event], *, cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
+        """Take events in; returns after ONE commit of the events and the connector's cursor.
+
+        The platform's acknowledgement must leave after this returns, never before.
+        Raises `StoreError` when nothing was stored: do not acknowledge, try again.
+        """
+        ...
+
+    async def cursor(self) -> str | None:
+        """The last committed cursor (an offset, a sync token)."""
+        ...
+
+    async def get(self, key: str) -> str | None:
+        """A small durable value of the connector's own."""
+        ...
+
+    async def set(self, key: str, value: str) -> None:
+        """Store a small durable value; returns after the commit."""
+        ...
+
+    def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Run a task that the host owns: it is cancelled at stop, its failure is reported."""
+        ...
+
+    def trouble(self, text: str) -> None:
+        """Say in `status` why a running connector does not work at the moment; `""` takes it back.
+
+        A sentence for the owner (`another program polls with this token`), without ids and tokens.
+        """
+        ...
+
+    async def inbox(
+        self, user: UserRef, *, connector: str = "", since: float | None = None, text: str = "",
+        rated: bool = False, before: str = "", limit: int = 50,
+    ) -> Sequence[Waiting]:  # fmt: skip
+        """Answers of every connector that this person may see, newest first. Needs INBOX.
+
+        Those that they have not rated, with `rated` those that they have. `connector` narrows it
+        down, and so does `text` in the question or the answer, whatever its case, of the newest 5000;
+        `since` is seconds since the epoch, `before` the last turn of the page before. At most 200.
+        """
+        ...
+
+    async def log_in(self, code: str) -> str:
+        """The user id that a one-time code of `goodbot web` or `/rl web` stands for; it is used up.
+
+        Empty when it is none that holds. Raises `RetriableError` while codes are being guessed at.
+        """
+        ...

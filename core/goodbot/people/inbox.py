@@ -1,0 +1,62 @@
+"""The inbox: answers of every connector, for those who may rate them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aiosqlite
+
+from goodbot.events import RatingEvent, UserRef, Waiting
+from goodbot.people.authorization import Authorization, Grant, origin, person
+from goodbot.store import Store, waiting
+
+_MOST = 200
+"""Answers on one page."""
+
+
+class Inbox:
+    """What one connector's people see of it."""
+
+    def __init__(self, store: Store, authorization: Authorization) -> None:
+        self._store = store
+        self._authorization = authorization
+
+    async def page(
+        self, user: UserRef, *, connector: str, since: float | None, text: str, rated: bool,
+        before: str, limit: int,
+    ) -> Sequence[Waiting]:  # fmt: skip
+        """As `ConnectorHost.inbox`; nothing for whoever may not rate."""
+        viewer = viewer_of(self._authorization, user)
+        if viewer is None:
+            return ()
+        wanted = waiting.Filter(
+            connector=connector, since=since, text=text, rated=rated, before=before
+        )
+        most = max(1, min(limit, _MOST))
+        return await self._store.read(lambda db: waiting.page(db, viewer, wanted, most))
+
+
+def viewer_of(authorization: Authorization, user: UserRef) -> waiting.Viewer | None:
+    """What the store asks to know of who looks; None for somebody who sees nothing.
+
+    Linked accounts are one vote, but each keeps its own chats to itself: whoever takes over one must
+    not read the other's. The account that a login came from is the same one.
+    """
+    if not authorization.may(user, Grant.RATE):
+        return None
+    who = person(user)
+    return waiting.Viewer(
+        person=who,
+        accounts=tuple(account for account in (who, origin(who)) if account),
+        owner=authorization.may(user, Grant.ADMINISTER),
+    )
+
+
+async def shown(
+    db: aiosqlite.Connection, authorization: Authorization, event: RatingEvent
+) -> str | None:
+    """The answer that a rating out of the inbox names; None for one that its sender may not see."""
+    viewer = viewer_of(authorization, event.user)
+    if viewer is None or event.message_id or not event.turn:
+        return None
+    return event.turn if await waiting.visible(db, viewer, event.turn) else None

@@ -1,0 +1,88 @@
+"""Where the daemon is reached by HTTP: who may add something there, and when it listens at all."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from goodbot.config import HttpConfig
+
+if TYPE_CHECKING:
+    from aiohttp.web import AbstractRouteDef
+
+    from goodbot.web.server import HttpServer
+
+PORT = 8321
+"""Where it listens when a connector needs it and the config names no port."""
+
+Parts = Callable[[], Awaitable[Mapping[str, str]]]
+"""The state of each part by name; empty while goodbot is starting."""
+
+
+async def starting() -> Mapping[str, str]:
+    """Nothing is known of the parts yet."""
+    return {}
+
+
+class Http:
+    """One a process: it outlives the App, which may be replaced by another.
+
+    `start` listens where a port is configured, `mount` also where a connector has routes.
+    """
+
+    def __init__(self, config: HttpConfig, parts: Parts = starting) -> None:
+        self._config = config
+        self._parts = parts
+        self._server: HttpServer | None = None
+
+    @property
+    def address(self) -> str:
+        """The base URL for links, also before anything listens."""
+        if self._config.url:
+            return self._config.url
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._config.host, self._config.host)  # noqa: S104
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._config.port or PORT}"
+
+    @property
+    def listening(self) -> bool:
+        """Whether anything can be asked."""
+        return self._server is not None
+
+    async def start(self) -> None:
+        """Listen if a port is configured. Raises ConfigError when it cannot be had."""
+        if self._config.port:
+            await self._listen()
+
+    async def mount(
+        self, routes: Mapping[str, Sequence[AbstractRouteDef]], running: Callable[[str], bool]
+    ) -> None:
+        """Answer what these connectors answer, while `running(name)`; each else gets a 503.
+
+        Raises ConfigError when the port cannot be had, or two of them want the same path.
+        """
+        routes = {name: own for name, own in routes.items() if own}
+        if routes:
+            await self._listen()
+        if self._server is not None:
+            from goodbot.web.routes import application
+
+            await self._server.mount(application(routes, running))
+
+    async def unmount(self) -> None:
+        """Answer health alone again; idempotent. What is under way gets a second."""
+        if self._server is not None:
+            await self._server.unmount()
+
+    async def stop(self) -> None:
+        """Stop listening; idempotent."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
+
+    async def _listen(self) -> None:
+        if self._server is None:
+            from goodbot.web.server import HttpServer
+
+            server = HttpServer(self._config, self._parts)
+            await server.start(self._config.port or PORT)
+            self._server = server

@@ -1,0 +1,53 @@
+"""Which `Host` headers mean us: a page whose name was rebound to this address did not."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from aiohttp import hdrs, web
+
+from goodbot.config import HttpConfig
+
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+
+
+def known(config: HttpConfig) -> frozenset[str]:
+    """The names that are always ours, in lower case."""
+    url = urlsplit(config.url).hostname or ""
+    given = [_bracketed(name).lower() for name in (config.host, url, *config.names) if name]
+    return frozenset((*_LOCAL, *given))
+
+
+def ours(request: web.BaseRequest, names: frozenset[str]) -> bool:
+    """Whether the client meant us, by one of `names` or by the address that it has connected to."""
+    given = request.headers.getall(hdrs.HOST, [])
+    if len(given) != 1:
+        return False
+    name, colon, port = given[0].rpartition(":")
+    if not colon or not port.isdecimal():
+        name = given[0]
+    return name.lower() in names | {_bracketed(_arrived_at(request))}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _arrived_at(request: web.BaseRequest) -> str:
+    """The address of ours that the client has connected to: no name, so nobody can rebind it."""
+    transport = request.transport
+    name = transport.get_extra_info("sockname") if transport else None
+    if not name:
+        return ""
+    address = ipaddress.ip_address(str(name[0]).partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

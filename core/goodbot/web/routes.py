@@ -1,0 +1,48 @@
+"""The connectors' own routes in one application, each shut while its connector does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from aiohttp import hdrs, web
+
+from goodbot.errors import ConfigError
+from goodbot.web.health import PATHS, Said
+
+LARGEST = 1 << 20
+"""Bytes of a request's body; a message is a few thousand."""
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def application(
+    routes: Mapping[str, Sequence[web.AbstractRouteDef]], running: Callable[[str], bool]
+) -> web.Application:
+    """An application of these connectors' routes, by name. Raises ConfigError when two collide."""
+    whose: dict[web.AbstractRoute, str] = {}
+
+    @web.middleware
+    async def gate(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        name = whose.get(request.match_info.route)
+        if name is not None and not running(name):
+            return Said(503, {"status": f"{name} is not running"}, {hdrs.RETRY_AFTER: "5"})
+        return await handler(request)
+
+    made = web.Application(client_max_size=LARGEST, middlewares=[gate])
+    made.on_response_prepare.append(_unnamed)
+    taken = dict.fromkeys(PATHS, "goodbot itself")
+    for name, own in routes.items():
+        paths = {one.path for one in own if isinstance(one, web.RouteDef)}
+        for path in sorted(paths):
+            if path in taken:
+                raise ConfigError(
+                    f"[connectors.{name}] answers at {path}, and so does {taken[path]}: "
+                    "leave one of them out of the config"
+                )
+            taken[path] = name
+        whose.update(dict.fromkeys(made.router.add_routes(own), name))
+    return made
+
+
+async def _unnamed(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.popall(hdrs.SERVER, None)  # which versions we run is nobody's business
