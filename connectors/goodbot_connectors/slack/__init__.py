@@ -9,6 +9,7 @@ from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
 
 SPEC = ConnectorSpec(
     name="slack",
+    priority=2,
     factory="goodbot_connectors.slack.connector:SlackConnector",
     capabilities=(
         Capability.REACTIONS

@@ -24,6 +24,7 @@ from goodbot.events import (
 )
 
 from goodbot_connectors.fields import items, string, strings, sub
+from goodbot_connectors.recent import Recent
 from goodbot_connectors.slack import SPEC, forms, home, render
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.catchup import CatchUp
@@ -32,8 +33,7 @@ from goodbot_connectors.slack.identity import Identity
 from goodbot_connectors.slack.intake import Intake
 from goodbot_connectors.slack.normalize import HOME, Normalizer, emoji_values
 from goodbot_connectors.slack.presses import About, Opening, key
-from goodbot_connectors.slack.recent import Recent
-from goodbot_connectors.slack.reconcile import Reconciler
+from goodbot_connectors.slack.reconcile import reconciler
 from goodbot_connectors.slack.stream import Recipient, SlackStream
 from goodbot_connectors.slack.threads import KEY, Threads
 from goodbot_connectors.slack.transport import Http, Socket, Transport
@@ -53,7 +53,7 @@ class SlackConnector(Connector):
         self._me = Identity(user="", team="")
         self._threads = Threads()
         self._values = emoji_values(settings)
-        self._reconciler = Reconciler(host.clock, self._values)
+        self._reconciler = reconciler(host.clock, self._values, self._connected, lambda: self._me)
         self._intake = self._new_intake()
         self._catch_up = CatchUp(host, self._threads, lambda body: self._intake.submit(body))
         self._transport: Transport | None = None
@@ -84,7 +84,7 @@ class SlackConnector(Connector):
             self._me = await api.open()
             self._threads.load(await self.host.get(KEY))
             await self._catch_up.load()
-            self._reconciler.begin(self._me)
+            self._reconciler.again()
             self._intake, self._api = self._new_intake(), api
             app = self._intake.app()
             transport: Transport = (
@@ -213,7 +213,8 @@ class SlackConnector(Connector):
 
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """The differences to what we know, for a few messages each time, after every start."""
-        return await self._reconciler.look(self._connected(), open_turns)
+        self._connected()
+        return await self._reconciler.look(open_turns)
 
     async def members(self, group: str) -> frozenset[str]:
         """The people of a user group, by its id: a handle can be given to another group."""

@@ -19,10 +19,10 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 
 from goodbot_connectors.fields import Json, string, sub
+from goodbot_connectors.recent import Recent
 from goodbot_connectors.slack.api import LOGGER
 from goodbot_connectors.slack.normalize import Normalizer
 from goodbot_connectors.slack.presses import Opening, key, opening
-from goodbot_connectors.slack.recent import Recent
 from goodbot_connectors.slack.stream import Recipient
 
 logger = logging.getLogger(__name__)

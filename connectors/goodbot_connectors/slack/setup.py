@@ -86,6 +86,10 @@ class SlackSetup(ConnectorSetup):
             link=_NEW_APP,
         )
 
+    def listens(self) -> str:
+        """Where the proxy brings Slack's requests, in HTTP mode."""
+        return f"127.0.0.1:{self.settings.port}" if self._http else ""
+
     async def identify(self) -> Identity:
         """auth.test."""
         async with self._open() as (_, me):

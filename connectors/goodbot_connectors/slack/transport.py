@@ -146,6 +146,7 @@ class Socket:
                 self._failures = 0
                 if down:
                     logger.info("slack: connected again")
+                    self._host.trouble("")
                 await self._connected(down > 0)
                 down = 0
                 continue
@@ -153,6 +154,7 @@ class Socket:
             if down == 1:
                 logger.warning("slack: the connection is down")
             if down % _STALE == 0:
+                self._host.trouble("the connection to Slack is down; it is tried again")
                 client.wss_uri = None
 
 

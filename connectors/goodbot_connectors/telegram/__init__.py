@@ -9,6 +9,7 @@ from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
 
 SPEC = ConnectorSpec(
     name="telegram",
+    priority=4,
     factory="goodbot_connectors.telegram.connector:TelegramConnector",
     capabilities=(
         Capability.REACTIONS

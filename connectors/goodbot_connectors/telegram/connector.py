@@ -23,16 +23,16 @@ from goodbot.events import (
     Reply,
 )
 
+from goodbot_connectors.kept import Kept
+from goodbot_connectors.marks import Marks
+from goodbot_connectors.pace import Pace
 from goodbot_connectors.telegram import SPEC, emoji, menus, render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
 from goodbot_connectors.telegram.feedback import Feedback
 from goodbot_connectors.telegram.intake import Cursor, Intake, Taken
-from goodbot_connectors.telegram.kept import Kept
 from goodbot_connectors.telegram.keyboards import Keyboards
-from goodbot_connectors.telegram.marks import Marks
 from goodbot_connectors.telegram.normalize import Identity, Normalizer, Prompt
-from goodbot_connectors.telegram.pace import Pace
 from goodbot_connectors.telegram.polling import Polling
 from goodbot_connectors.telegram.prompts import Prompts
 from goodbot_connectors.telegram.stream import TelegramStream
@@ -84,8 +84,13 @@ class TelegramConnector(Connector):
             self._keyboards = Keyboards(self.host, api, self._data, self._spawn)
             await self._keyboards.load()
             interval = self.settings.group_edit_interval
-            marks = Marks(self.host.clock, api, self.settings.mark, interval, self._spawn)
-            self._feedback = Feedback(api, self._keyboards, marks, self.send, self.host.clock)
+            marks = Marks(
+                self.host.clock, self._spawn, interval=interval,
+                add=lambda spot: api.react(int(spot[0]), int(spot[1]), self.settings.mark),
+                remove=lambda spot: api.react(int(spot[0]), int(spot[1]), ""),
+            )  # fmt: skip
+            shown = marks if self.settings.mark else None
+            self._feedback = Feedback(api, self._keyboards, shown, self.send, self.host.clock)
             self._api = api
             self._source = await self._listen(api, cursor)
         except BaseException:

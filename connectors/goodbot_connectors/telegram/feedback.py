@@ -30,11 +30,11 @@ from goodbot.events import (
     Reply,
 )
 
+from goodbot_connectors.marks import Marks
+from goodbot_connectors.pace import Budget
 from goodbot_connectors.telegram import render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.keyboards import Keyboards, with_typed
-from goodbot_connectors.telegram.marks import Marks
-from goodbot_connectors.telegram.pace import Budget
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Feedback:
     """Tells people; a confirmation that fails is no reason to try anything again."""
 
     def __init__(
-        self, api: Api, keyboards: Keyboards, marks: Marks, send: Send, clock: Clock
+        self, api: Api, keyboards: Keyboards, marks: Marks | None, send: Send, clock: Clock
     ) -> None:
         self._api, self._keyboards, self._marks, self._send = api, keyboards, marks, send
         self._budget = Budget(clock, _A_SECOND)
@@ -104,8 +104,8 @@ class Feedback:
 
     async def _mark(self, event: Event) -> None:
         message_id = getattr(event, "message_id", "")
-        if message_id:
-            await self._marks.put(int(event.channel.id), int(message_id))
+        if message_id and self._marks is not None:
+            await self._marks.put((event.channel.id, message_id))
 
     async def _say(self, event: Event, receipt: Receipt) -> None:
         """A silent message, with an offer that only a private chat shows."""

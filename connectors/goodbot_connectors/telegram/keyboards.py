@@ -12,11 +12,11 @@ from goodbot.connector import ConnectorHost
 from goodbot.errors import ConnectorError
 from goodbot.events import Button, MessageRef, Reply
 
+from goodbot_connectors.kept import Kept
+from goodbot_connectors.pace import Spawn
 from goodbot_connectors.pauses import jittered
 from goodbot_connectors.telegram import callback, render
 from goodbot_connectors.telegram.api import Api, FloodError
-from goodbot_connectors.telegram.kept import Kept
-from goodbot_connectors.telegram.pace import Spawn
 
 logger = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from goodbot.errors import RetriableError, StoreError
 
 from goodbot_connectors.pauses import jittered
 from goodbot_connectors.telegram.api import Api
+from goodbot_connectors.telegram.client import REFUSED_PAUSE
 from goodbot_connectors.telegram.intake import Cursor, Intake, Taken, next_offset
 
 logger = logging.getLogger(__name__)
@@ -52,12 +53,16 @@ class Polling:
             try:
                 await self._poll()
                 failures = 0
+                self._host.trouble("")
             except (RetriableError, StoreError) as error:
                 # Nothing was confirmed: the next poll gets the same updates again.
                 pause = min(_BACKOFF_MOST, 2.0**failures) * random.uniform(0.5, 1)  # noqa: S311
                 if isinstance(error, RetriableError):
                     pause = max(pause, jittered(error.retry_after))
                 failures += 1
+                lasting = failures > 1 or pause >= REFUSED_PAUSE
+                if isinstance(error, RetriableError) and lasting:
+                    self._host.trouble(str(error))
                 logger.warning("telegram: %s; trying again in %.1f s", error, pause)
                 await self._host.clock.sleep(pause)
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from goodbot.connector import ConnectorHost
 from goodbot.events import ChannelKind, Event, MessageEvent, RatingEvent, RatingKind
 
+from goodbot_connectors.kept import Kept
 from goodbot_connectors.telegram import callback, render
 from goodbot_connectors.telegram.api import Api
-from goodbot_connectors.telegram.kept import Kept
 from goodbot_connectors.telegram.normalize import Prompt
 
 _QUESTIONS = {

@@ -63,6 +63,11 @@ class TelegramSetup(ConnectorSetup):
             return ""
         return "a user id on Telegram is a number, no name; pair with a code if you do not know it"
 
+    def listens(self) -> str:
+        """Where the proxy brings Telegram's calls, in webhook mode."""
+        place = f"{self.settings.webhook_host}:{self.settings.webhook_port}"
+        return place if self.settings.mode == WEBHOOK else ""
+
     async def identify(self) -> Identity:
         """getMe."""
         async with self._open() as (_, me):

@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from goodbot.connector import REPLACED, ConnectorHost, ReplyStream
+from goodbot.connector import EMPTY, REPLACED, ConnectorHost, ReplyStream
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.events import ChannelKind, ChannelRef, MessageRef, Reply
 
+from goodbot_connectors.pace import Pace
 from goodbot_connectors.pauses import jittered
 from goodbot_connectors.telegram import render
 from goodbot_connectors.telegram.api import Api, FloodError, RefusedError, Sent
 from goodbot_connectors.telegram.config import TelegramSettings
-from goodbot_connectors.telegram.pace import Pace
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,6 @@ _TYPING_EVERY = 4.5
 _TYPING_MOST = 600.0
 _LONGEST_PAUSE = 60.0
 _TRIES = 4
-_EMPTY = "(The model gave an empty answer.)"
 
 Shown = Callable[[Sequence[MessageRef], Reply], Awaitable[None]]
 """Told which messages now carry an answer."""
@@ -127,7 +126,7 @@ class TelegramStream(ReplyStream):
         buttons = self._settings.group_buttons
         wanted = render.messages(self._channel, reply, group_buttons=buttons)
         if whole and not wanted:  # characters that are left out, and no others
-            reply = replace(reply, text=_EMPTY)
+            reply = replace(reply, text=EMPTY)
             wanted = render.messages(self._channel, reply, group_buttons=buttons)
         call = self._patiently if whole else _at_once
         for n, message in enumerate(wanted):

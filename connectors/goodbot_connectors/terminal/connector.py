@@ -45,10 +45,10 @@ from goodbot import (
     ReplyStream,
     UserRef,
 )
-from goodbot.errors import ServerError
 from goodbot.lock import socket_path
 from goodbot.text import clean, split
 
+from goodbot_connectors.stopping import StoppedError
 from goodbot_connectors.terminal import SPEC
 
 logger = logging.getLogger(__name__)
@@ -234,12 +234,6 @@ class TerminalConnector(Connector):
         return self._last
 
 
-class _StoppedError(ServerError):
-    """Ends an answer half way. A ServerError, since the core takes that for the end of an answer
-    that is never tried again, and frees the model.
-    """
-
-
 class _Stream(ReplyStream):
     def __init__(self, connector: TerminalConnector, channel: ChannelRef, to: str) -> None:
         self._connector = connector
@@ -248,7 +242,7 @@ class _Stream(ReplyStream):
 
     async def append(self, text: str) -> None:
         if self._to in self._connector.stopped:
-            raise _StoppedError("the person who asked has stopped it")
+            raise StoppedError("the person who asked has stopped it")
         self._connector.tell({"text": text, "to": self._to})
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:

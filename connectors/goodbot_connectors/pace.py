@@ -1,4 +1,4 @@
-"""When the next edit in a chat is due: Telegram bears about one change a second and chat."""
+"""When the next change in a chat is due, for platforms that bear so many a second."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Kept(Mapping[str, str]):
         try:
             await self._store()
         except StoreError as error:
-            logger.warning("telegram: %s were not stored: %s", self._name, error)
+            logger.warning("%s were not stored: %s", self._name, error)
 
     def __getitem__(self, key: str) -> str:
         return self._values[key]

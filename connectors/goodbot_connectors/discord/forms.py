@@ -1,0 +1,71 @@
+"""The form (a modal): good or bad, stars, what was wrong, and what should have been said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from goodbot.buttons import STAR_ROW, THUMBS
+from goodbot.events import Button
+
+from goodbot_connectors.discord.presses import OPINION, About, write
+from goodbot_connectors.fields import Json, items, string, strings, sub
+
+_LABEL, _LIST, _TEXT = 18, 3, 4
+_PARAGRAPH = 2
+_LONGEST = 4000
+"""Characters of one field; Discord's own limit."""
+_DEEP = 3
+
+
+def form(about: About, *, rate: bool) -> dict[str, Any]:
+    """The data of the response that opens it. `rate` asks for a verdict, too."""
+    asked = [
+        _field("reason", "What was good or wrong about it?" if rate else "What was wrong?"),
+        _field("better", "What would have been a better answer?"),
+    ]
+    if rate:
+        asked = [
+            _choice("verdict", "The answer was", THUMBS),
+            _choice("stars", "Stars", STAR_ROW),
+            *asked,
+        ]
+    return {
+        "custom_id": write(OPINION, about),
+        "title": "Rate this answer" if rate else "What was wrong?",
+        "components": asked,
+    }
+
+
+def answers(data: Json) -> dict[str, str]:
+    """What was filled in, by the field's name."""
+    return {name: value for name, value in _filled(data, _DEEP) if value}
+
+
+def _filled(component: Json, deep: int) -> Iterator[tuple[str, str]]:
+    """Fields lie in labels; older clients put them into rows."""
+    name = string(component, "custom_id")
+    if component.get("type") == _TEXT:
+        yield name, string(component, "value").strip()
+    elif component.get("type") == _LIST:
+        yield name, next(strings(component, "values"), "")
+    if deep:
+        for inner in (sub(component, "component"), *items(component, "components")):
+            yield from _filled(inner, deep - 1)
+
+
+def _choice(name: str, label: str, buttons: tuple[Button, ...]) -> dict[str, Any]:
+    options = [{"label": button.label, "value": button.action} for button in buttons]
+    component = {
+        "type": _LIST, "custom_id": name, "required": False, "min_values": 0, "max_values": 1,
+        "options": options,
+    }  # fmt: skip
+    return {"type": _LABEL, "label": label, "component": component}
+
+
+def _field(name: str, label: str) -> dict[str, Any]:
+    component = {
+        "type": _TEXT, "custom_id": name, "style": _PARAGRAPH, "required": False,
+        "max_length": _LONGEST,
+    }  # fmt: skip
+    return {"type": _LABEL, "label": label, "component": component}

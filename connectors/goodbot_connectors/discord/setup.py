@@ -1,0 +1,186 @@
+"""Setting goodbot up on Discord, looking at it, and leaving it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+
+from goodbot.clock import Clock, SystemClock
+from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Manifest
+
+from goodbot_connectors.discord import commands, permissions
+from goodbot_connectors.discord.access import granted
+from goodbot_connectors.discord.api import Api
+from goodbot_connectors.discord.config import TOKEN, DiscordSettings
+from goodbot_connectors.discord.identity import Identity as Account
+from goodbot_connectors.discord.snowflake import identifier
+from goodbot_connectors.fields import sub
+
+_PORTAL = "https://discord.com/developers/applications"
+_INTENT = "discord.com/developers/applications, Bot, Privileged Gateway Intents, Message Content"
+_CONTENT_FLAGS = 1 << 18 | 1 << 19
+"""The application's flags for the Message Content intent: granted, or for up to 100 servers."""
+_LONGEST = 200
+_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-=")
+_FEW_SESSIONS = 50
+
+
+class DiscordSetup(ConnectorSetup):
+    """One bot account."""
+
+    title = "Discord"
+    guide = (
+        f"1. Open {_PORTAL}, New Application, and give it a name.\n"
+        "2. Bot, Reset Token: copy it. It is a password: whoever has it is your bot.\n"
+        "3. To have it read all words in its threads, switch Message Content Intent on there, and set "
+        "message_content = true; it is not needed where people mention the bot.\n"
+        "4. Add it to your server with the link that is shown next; everybody can write to it directly."
+    )
+    settings: DiscordSettings
+    clock: Clock = SystemClock()
+
+    @classmethod
+    def malformed(cls, name: str, value: str) -> str:
+        """What a token cannot be. The value itself is never in the sentence."""
+        value = value.strip()
+        if not value:
+            return f"it is empty; it is at {_PORTAL}, your application, Bot, Reset Token"
+        if value.startswith("Bot "):
+            return "leave the word Bot out: only what comes after it is the token"
+        if not set(value) <= _CHARACTERS or len(value) > _LONGEST:
+            return "it was not copied whole, or with something beside it: copy it again"
+        if value.isdecimal():
+            return "that is an id: the token is longer, with two dots; see Bot, Reset Token"
+        if len(value) == 32 and value.isalnum():
+            return "that looks like the client secret: the token is at Bot, Reset Token"
+        if value.count(".") != 2 or not _account(value):
+            return "a bot's token has three parts with dots between them: copy it again, whole"
+        return ""
+
+    @classmethod
+    def wrong_user_id(cls, value: str) -> str:
+        """A person's id, which their name is not."""
+        if identifier(value) and len(value) >= 15:
+            return ""
+        return (
+            "a user id on Discord is a number like 80351110224678912: Settings, Advanced, Developer "
+            "Mode, then right-click your name, Copy User ID"
+        )
+
+    @classmethod
+    def called(cls, name: str) -> str:
+        """What Discord's pages call it."""
+        return "Bot token"
+
+    def manifest(self) -> Manifest:
+        """The invite link, and what it asks for; with a token it names its application."""
+        application = _account(self.secrets.get(TOKEN).reveal()) or "YOUR_APPLICATION_ID"
+        link = permissions.invite(application)
+        lines = [link, "", f"It asks for these permissions ({permissions.bits()}):"]
+        lines += [f"  {name}: {permissions.WHY[name]}" for name in permissions.needed()]
+        return Manifest(
+            text="\n".join(lines) + "\n", file="", permissions=permissions.explained(), link=link,
+            of_account=True,
+        )  # fmt: skip
+
+    async def identify(self) -> Identity:
+        """Whose token it is, and where one writes to it."""
+        async with self._open() as (_, me):
+            link = f"https://discord.com/users/{me.user}"
+            return Identity(account=me.user, name=f"@{me.name}", link=link)
+
+    async def examine(self) -> Sequence[Check]:
+        """The intents, the commands, the gateway, and what the bot may in the channels where it is on."""
+        async with self._open() as (api, me):
+            checks = [self._content(me), await _commands(api, me), await _sessions(api)]
+            return [*checks, *[await self._channel(api, me, channel) for channel in self.channels]]
+
+    async def remove(self, *, dry_run: bool) -> Sequence[str]:
+        """The commands; the bot itself leaves a server when somebody removes it there."""
+        async with self._open() as (api, me):
+            ids = {"application_id": me.application}
+            there = await api.list("GET", commands.PATH, **ids)
+            if not there:
+                return ()
+            if not dry_run:
+                await api.call("PUT", commands.PATH, body=[], **ids)
+            return (f"its {len(there)} commands on Discord",)
+
+    @contextlib.asynccontextmanager
+    async def _open(self) -> AsyncGenerator[tuple[Api, Account]]:
+        api = Api(self.secrets.get(TOKEN), self.clock, self.settings.api_base)
+        try:
+            yield api, await api.open()
+        finally:
+            await api.close()
+
+    def _content(self, me: Account) -> Check:
+        part, on = "discord intents", bool(me.flags & _CONTENT_FLAGS)
+        if self.settings.message_content and not on:
+            text = "message_content = true, but Discord does not give it: the bot cannot connect"
+            fix = f"switch it on: {_INTENT}; or set message_content = false"
+            return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
+        if self.settings.message_content:
+            return Check(part=part, state=CheckState.OK, text="all words in its threads are read")
+        fix = (
+            f"if you want that: {_INTENT}, and message_content = true"
+            if not on
+            else ("if you want that: message_content = true in [connectors.discord]")
+        )
+        text = f"none is privileged; {permissions.WITHOUT_CONTENT}"
+        return Check(part=part, state=CheckState.OK, text=text, fix=fix)
+
+    async def _channel(self, api: Api, me: Account, channel: str) -> Check:
+        """What the bot may in one channel where it is switched on."""
+        part = "discord permissions"
+        try:
+            missing = permissions.missing(await granted(api, me.user, channel))
+        except (RetriableError, FatalConnectorError):
+            raise
+        except ConnectorError:
+            text = f"the bot does not see the channel {channel}"
+            fix = f"add it to the server, and to the channel: {permissions.invite(me.application)}"
+            return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
+        if missing:
+            wanted = "; ".join(f"{name}: {permissions.WHY[name]}" for name in missing)
+            fix = f"give them to the bot's role, or invite it again: {permissions.invite(me.application)}"
+            text = f"in the channel {channel} it lacks {wanted}"
+            return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
+        text = f"it has all that it needs in the channel {channel}"
+        return Check(part=part, state=CheckState.OK, text=text)
+
+
+async def _commands(api: Api, me: Account) -> Check:
+    part = "discord commands"
+    there = await api.list("GET", commands.PATH, application_id=me.application)
+    if missing := commands.missing(there):
+        text = f"Discord does not know {', '.join(missing)} yet"
+        fix = "goodbot tells it when it starts: run `goodbot run`"
+        return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
+    return Check(
+        part=part, state=CheckState.OK, text=f"/{commands.SLASH} and the context menu are there"
+    )
+
+
+async def _sessions(api: Api) -> Check:
+    """Discord resets the token of a bot that connects more than a thousand times a day."""
+    part = "discord gateway"
+    limit = sub(await api.call("GET", "/gateway/bot"), "session_start_limit")
+    remaining = limit.get("remaining")
+    if isinstance(remaining, int) and remaining < _FEW_SESSIONS:
+        text = f"only {remaining} new connections are left for today"
+        fix = "look into goodbot's log why it connects so often"
+        return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
+    return Check(part=part, state=CheckState.OK, text="it can be connected to")
+
+
+def _account(token: str) -> str:
+    """The bot's id, which is the first part of its token; empty for none."""
+    part = token.strip().partition(".")[0]
+    try:
+        return identifier(base64.b64decode(part + "=" * (-len(part) % 4)).decode("ascii"))
+    except (ValueError, binascii.Error):
+        return ""

@@ -1,0 +1,86 @@
+"""Calls on their way in: checked, stored, and only then answered with a 200."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+
+from aiohttp import hdrs, web
+from goodbot.connector import ConnectorHost
+from goodbot.errors import GoodbotError, RetriableError, StoreError
+
+from goodbot_connectors.fields import Json, as_json, string
+from goodbot_connectors.pace import Pace
+from goodbot_connectors.teams import feedback
+from goodbot_connectors.teams.config import is_loopback
+from goodbot_connectors.teams.normalize import Normalizer, place
+from goodbot_connectors.teams.presses import key
+from goodbot_connectors.teams.references import References
+from goodbot_connectors.teams.wire import Wire
+
+logger = logging.getLogger(__name__)
+
+_QUIET = 60.0
+"""Seconds between two lines in the log about calls that were refused."""
+
+
+class Intake:
+    """Takes what Teams posts to the messaging endpoint."""
+
+    def __init__(
+        self, host: ConnectorHost, wire: Wire, references: References, normalizer: Normalizer, *,
+        local: bool,
+    ) -> None:  # fmt: skip
+        """`local`: nobody's token is checked, so only programs of this machine may call."""
+        self._host, self._wire, self._references = host, wire, references
+        self._normalizer, self._local = normalizer, local
+        self._pace = Pace(host.clock)
+
+    async def receive(self, request: web.Request) -> web.Response:
+        """Answer one call. Whatever is not a 200, Teams takes for "not stored"."""
+        if request.content_type != "application/json":  # what a browser's page may not send unasked
+            return web.Response(status=415)
+        if self._local and not is_loopback(f"http://{request.headers.get(hdrs.HOST, '')}"):
+            return web.Response(status=403)
+        try:
+            body = as_json(json.loads(await request.read()))
+        except (ValueError, RecursionError):
+            return web.Response(status=400)
+        if not string(body, "type"):
+            return web.Response(status=400)
+        try:
+            answer = await self._wire.receive(
+                body, request.headers.get(hdrs.AUTHORIZATION, ""), lambda: self._take(body)
+            )
+        except PermissionError as error:
+            if self._pace.due("refused"):  # anybody can call, and fill a log
+                self._pace.hold("refused", _QUIET)
+                logger.warning("teams: a call was refused: %s", error)
+            return web.Response(status=401)
+        except RetriableError as error:
+            self._host.trouble(str(error))
+            return self._later(error)
+        except StoreError as error:
+            return self._later(error)
+        self._host.trouble("")
+        return web.Response() if answer is None else web.json_response(answer)
+
+    def _later(self, error: GoodbotError) -> web.Response:
+        logger.error("teams: not acknowledged, Teams may send it again: %s", error)
+        return web.Response(status=503)
+
+    async def _take(self, activity: Json) -> Mapping[str, object]:
+        """Store what an activity holds; the body of the answer if it is an invoke. Raises StoreError."""
+        now_ms = int(self._host.clock.now() * 1000)
+        events = self._normalizer.events(activity, now_ms)
+        if events or self._normalizer.knows(activity):
+            await self._references.note(activity)
+        if events:
+            await self._host.submit(events)
+        if string(activity, "type") != "invoke":
+            return {}
+        channel = self._normalizer.channel(activity)
+        message = key(string(activity, "replyToId"))
+        turn = self._normalizer.answers.get(place(channel, message), "") if channel else ""
+        return feedback.answer(activity, turn)

@@ -1,0 +1,151 @@
+"""Where a conversation is: kept over a restart, so that answers, edits and news find their way."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from dataclasses import asdict, dataclass, replace
+
+from goodbot.connector import ConnectorHost
+from goodbot.events import ChannelRef
+
+from goodbot_connectors.fields import Json, as_json, string, sub
+
+THREAD = ";messageid="
+"""In the id of a conversation in a channel, what stands before the thread's own id."""
+_CACHED = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
+    """What the Bot Connector needs to know to put something into a conversation."""
+
+    service_url: str
+    conversation: str
+    """With the thread, in a channel."""
+    kind: str
+    """As Teams calls it: `personal`, `groupChat`, `channel`."""
+    tenant: str
+    bot: str
+    user: str = ""
+    """The person, in a personal chat."""
+
+    def addressed(self, activity: Json) -> Json:
+        """The activity with the fields that say whose it is and where it goes."""
+        place = {"id": self.conversation, "conversationType": self.kind, "tenantId": self.tenant}
+        to = {"recipient": {"id": self.user}} if self.user else {}
+        return {
+            "channelId": "msteams", "serviceUrl": self.service_url, "from": {"id": self.bot},
+            "conversation": place, **to, **activity,
+        }  # fmt: skip
+
+
+class References:
+    """What we know of the conversations of one account, each a value of the host's."""
+
+    def __init__(self, host: ConnectorHost, account: str) -> None:
+        self._host, self._account = host, account
+        self._known: OrderedDict[str, Reference] = OrderedDict()
+        self._chats: dict[str, str] = {}
+        self.latest: Reference | None = None
+        """The one that was heard of last."""
+
+    async def load(self) -> None:
+        """Read what has to be known before anybody has written again."""
+        self.latest = _read(await self._get("latest"))
+
+    async def note(self, activity: Json) -> None:
+        """Remember where an activity came from. Raises StoreError."""
+        reference = _of(activity)
+        base = replace(reference, conversation=reference.conversation.partition(THREAD)[0])
+        if not (base.conversation and base.service_url and base.bot):
+            return
+        await self._keep(base)
+        if self.latest is None or self.latest.service_url != base.service_url:
+            await self._set("latest", _dump(base))
+        self.latest = base
+
+    async def chat_opened(self, beside: Reference, user: str, conversation: str) -> None:
+        """Remember a personal chat that we have opened."""
+        await self._keep(replace(beside, conversation=conversation, kind="personal", user=user))
+
+    async def _keep(self, base: Reference) -> None:
+        if await self._find(base.conversation) != base:
+            await self._set(f"conversation:{base.conversation}", _dump(base))
+            self._remember(base)
+        if base.user and await self.chat(base.user) != base.conversation:
+            await self._set(f"chat:{base.user}", base.conversation)
+            self._chats[base.user] = base.conversation
+
+    async def find(self, channel: ChannelRef) -> Reference | None:
+        """Where a channel is; None if nobody has ever written to us there."""
+        found = await self._find(channel.id)
+        if found is None or not channel.thread:
+            return found
+        return replace(found, conversation=f"{channel.id}{THREAD}{channel.thread}")
+
+    async def _find(self, conversation: str) -> Reference | None:
+        known = self._known.get(conversation)
+        if known is None:
+            known = _read(await self._get(f"conversation:{conversation}"))
+            if known is not None:
+                self._remember(known)
+        return known
+
+    async def chat(self, user: str) -> str:
+        """The personal chat with somebody; empty where we know none."""
+        if user not in self._chats:
+            known = await self._get(f"chat:{user}")
+            if not known:
+                return ""
+            self._chats[user] = known
+        return self._chats[user]
+
+    async def forget(self, user: str) -> None:
+        """Drop the personal chat with somebody. Raises StoreError."""
+        if conversation := await self.chat(user):
+            await self._set(f"conversation:{conversation}", "")
+            await self._set(f"chat:{user}", "")
+            self._known.pop(conversation, None)
+            self._chats.pop(user, None)
+        if self.latest is not None and self.latest.user == user:
+            self.latest = replace(self.latest, conversation="", user="", kind="")
+            await self._set("latest", _dump(self.latest))
+
+    async def _get(self, name: str) -> str | None:
+        return await self._host.get(f"{self._account} {name}")
+
+    async def _set(self, name: str, value: str) -> None:
+        await self._host.set(f"{self._account} {name}", value)
+
+    def _remember(self, reference: Reference) -> None:
+        self._known[reference.conversation] = reference
+        while len(self._known) > _CACHED:
+            self._known.popitem(last=False)
+
+
+def _of(activity: Json) -> Reference:
+    conversation = sub(activity, "conversation")
+    kind = string(conversation, "conversationType")
+    tenant = string(conversation, "tenantId") or string(
+        sub(activity, "channelData", "tenant"), "id"
+    )
+    return Reference(
+        service_url=string(activity, "serviceUrl"), conversation=string(conversation, "id"),
+        kind=kind, tenant=tenant, bot=string(sub(activity, "recipient"), "id"),
+        user=string(sub(activity, "from"), "id") if kind == "personal" else "",
+    )  # fmt: skip
+
+
+def _dump(reference: Reference) -> str:
+    return json.dumps(asdict(reference))
+
+
+def _read(text: str | None) -> Reference | None:
+    try:
+        fields = as_json(json.loads(text or "{}"))
+    except (ValueError, RecursionError):
+        return None
+    if not string(fields, "service_url"):
+        return None
+    return Reference(**{name: string(fields, name) for name in Reference.__dataclass_fields__})

@@ -1,0 +1,117 @@
+"""Replies → activities. Pure: values in, JSON out.
+
+Teams reads Markdown. What would act by itself is switched off in what a model writes: mentions,
+images (a client's fetch of an address that a model made up can carry words of the chat away), tags,
+bidirectional overrides. Code blocks stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from goodbot.buttons import THUMBS
+from goodbot.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.text import blocks, one_way, split
+
+from goodbot_connectors.teams import SPEC, cards
+from goodbot_connectors.teams.config import DEFAULT
+from goodbot_connectors.teams.presses import About
+
+THINKING = "Thinking…"
+_SUMMARY = 200
+_EMPTY = "(The model gave an empty answer.)"
+_AI_LABEL = {
+    "type": "https://schema.org/Message", "@type": "Message", "@context": "https://schema.org",
+    "@id": "", "additionalType": ["AIGeneratedContent"],
+}  # fmt: skip
+"""Shows “AI generated” beside our name."""
+_THUMBS = frozenset(button.action for button in THUMBS)
+_JOINER = "\u2060"
+# A mention starts at a word's edge, an image with a bang, a tag with a letter, a slash or a bang.
+_ACTS = re.compile(r"(?<!\w)@(?=\w)|!(?=\[)|<(?=[A-Za-z/!?])")
+_LINE_END = re.compile(r"(?<=\S)\n")
+
+
+def answers(
+    channel: ChannelRef, reply: Reply, *, feedback: str = DEFAULT, group_buttons: bool = False
+) -> tuple[dict[str, Any], ...]:
+    """The activity of each message that `reply` becomes; one unless it is long.
+
+    Buttons go under the last one, in personal chats and, with `group_buttons`, in groups: 👍 and 👎
+    as Teams's own `feedback` controls, others in a card, which is a message of its own.
+    """
+    parts = split(one_way(reply.text), SPEC.message_limit) or (_EMPTY,)
+    found = [message(part, answer=bool(reply.turn)) for part in parts]
+    if channel.kind is ChannelKind.PRIVATE or group_buttons:
+        rest = [button for button in reply.buttons if button.action not in _THUMBS]
+        if len(rest) < len(reply.buttons):
+            found[-1]["channelData"] = {"feedbackLoop": {"type": feedback}}
+        if rest:
+            row = cards.card(About(reply.turn), buttons=rest)
+            found.append({"type": "message", "attachments": [row]})
+    return tuple(found)
+
+
+def message(text: str, *, answer: bool = False) -> dict[str, Any]:
+    """An activity with a text; an `answer` is marked as an AI's."""
+    activity: dict[str, Any] = {"type": "message", "textFormat": "markdown", "text": inert(text)}
+    return activity | {"entities": [_AI_LABEL]} if answer else activity
+
+
+def card(about: About, text: str, offer: Sequence[Button] = ()) -> dict[str, Any]:
+    """An activity that is a card: what one person is told, and may press."""
+    return {
+        "type": "message", "summary": one_way(text)[:_SUMMARY],
+        "attachments": [cards.card(about, notice=text, offer=offer)],
+    }  # fmt: skip
+
+
+def pressed(activity: dict[str, Any]) -> dict[str, Any]:
+    """A card of ours when something on it has been pressed: nothing more can be."""
+    [now] = activity["attachments"]
+    return activity | {"attachments": [cards.card(About(), notice=cards.notice(now))]}
+
+
+def beginning(text: str) -> str:
+    """What can be shown of an answer that is being written, such that more text only adds to it.
+
+    That is the first message of it, without a last line that may yet become the fence of a code block.
+    """
+    head, newline, line = text.rpartition("\n")
+    if line.lstrip().startswith("`"):
+        text = head + newline
+    parts = split(one_way(text), SPEC.message_limit)
+    return inert(parts[0]) if parts else ""
+
+
+def stream(kind: str, text: str, *, stream_id: str = "", sequence: int = 0) -> dict[str, Any]:
+    """A piece of a streamed answer: `informative` or `streaming`, with all there is until now.
+
+    The first one has no id yet; its answer gives it. Sequences count up from 1.
+    """
+    info: dict[str, Any] = {"type": "streaminfo", "streamType": kind, "streamSequence": sequence}
+    if stream_id:
+        info["streamId"] = stream_id
+    return {"type": "typing", "textFormat": "markdown", "text": text, "entities": [info]}
+
+
+def final(activity: dict[str, Any], stream_id: str) -> dict[str, Any]:
+    """The message that a streamed answer ends as."""
+    info = {"type": "streaminfo", "streamType": "final", "streamId": stream_id}
+    return activity | {"entities": [*activity.get("entities", ()), info]}
+
+
+def inert(text: str) -> str:
+    """Text in which nothing acts by itself, with line ends that Markdown keeps."""
+    found = list(blocks(one_way(text)))
+    shown = ""
+    for n, block in enumerate(found):
+        end = "\n" if n < len(found) - 1 else ""
+        if block.fence:
+            inside = f"{block.text}\n" if block.text and block.closed else block.text
+            shown += block.fence.line + inside + (block.fence.marker + end if block.closed else "")
+        else:
+            shown += _LINE_END.sub("  \n", _ACTS.sub(rf"\g<0>{_JOINER}", block.text + end))
+    return shown

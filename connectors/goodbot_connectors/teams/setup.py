@@ -1,0 +1,183 @@
+"""Setting goodbot up on Teams, looking at it, and leaving it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+
+import aiohttp
+from goodbot.clock import Clock, SystemClock
+from goodbot.errors import ConnectorError, FatalConnectorError
+from goodbot.setup import (
+    Check,
+    CheckState,
+    ConnectorSetup,
+    Identity,
+    Manifest,
+    Permission,
+    Question,
+)
+
+from goodbot_connectors.teams import manifest
+from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
+from goodbot_connectors.teams.keys import METADATA
+from goodbot_connectors.teams.tokens import AccessToken
+from goodbot_connectors.teams.wire import fetch
+
+_SECONDS = aiohttp.ClientTimeout(total=10)
+_LEAST = 16
+"""Characters of a client secret; Microsoft's have forty."""
+_UPLOAD = "https://teams.microsoft.com/l/app-management"
+_WHERE = "portal.azure.com, your bot, Configuration, “Manage Password”"
+
+
+class TeamsSetup(ConnectorSetup):
+    """One app registration with a bot."""
+
+    title = "Microsoft Teams"
+    guide = (
+        "1. At https://portal.azure.com create an “Azure Bot” (type: Single Tenant; the free plan F0 "
+        "will do).\n"
+        "2. Its Configuration shows the “Microsoft App ID” and the “App Tenant ID”.\n"
+        "3. There, “Manage Password”, “New client secret”: copy its Value at once; it is a password.\n"
+        "4. Still there: the messaging endpoint is https://YOUR-ADDRESS/api/messages, an address that "
+        "leads to this machine (a proxy with TLS, or a dev tunnel).\n"
+        "5. Under Channels add Microsoft Teams."
+    )
+    questions = (
+        Question(key="app_id", text="Microsoft App ID"),
+        Question(key="tenant", text="App Tenant ID", optional=True),
+    )
+    settings: TeamsSettings
+    clock: Clock = SystemClock()
+
+    @classmethod
+    def malformed(cls, name: str, value: str) -> str:
+        """What a client secret cannot be. The value itself is never in the sentence."""
+        value = value.strip()
+        if not value:
+            return f"it is empty; it is at {_WHERE}"
+        if _is_guid(value):
+            return "that is the secret's ID: copy its Value, which is shown only once"
+        if len(value) < _LEAST or not value.isascii() or not value.isprintable() or " " in value:
+            return "it was not copied whole, or with something beside it: copy it again"
+        return ""
+
+    @classmethod
+    def wrong_setting(cls, key: str, value: str) -> str:
+        """Both ids are GUIDs."""
+        if _is_guid(value):
+            return ""
+        return f"{key} is like 6b00d807-60a0-4d00-8b07-5f1e0c7a9b3d: copy it from the bot's Configuration"
+
+    @classmethod
+    def wrong_user_id(cls, value: str) -> str:
+        """What Teams calls a person towards one bot."""
+        if value.startswith("29:") and value.isascii() and value.isprintable() and " " not in value:
+            return ""
+        return "a user id on Teams is like 29:1abc…, and nobody sees theirs: pair with a code"
+
+    @classmethod
+    def called(cls, name: str) -> str:
+        """What Microsoft's pages call it."""
+        return "Client secret (its Value)"
+
+    def manifest(self) -> Manifest:
+        """The app package: what people add to Teams."""
+        return Manifest(
+            text=json.dumps(manifest.manifest(self.settings), indent=2, ensure_ascii=False),
+            file=manifest.FILE,
+            packed=manifest.package(self.settings),
+            permissions=tuple(
+                Permission(name=name, why=why)
+                for name, why in (*manifest.WHY.items(), *manifest.PERMISSIONS.items())
+            ),
+            link=_UPLOAD,
+            of_account=True,
+        )
+
+    def listens(self) -> str:
+        """Where the proxy brings Teams's calls."""
+        return f"127.0.0.1:{self.settings.port}"
+
+    async def identify(self) -> Identity:
+        """An access token: id, secret and tenant fit together."""
+        if self.settings.insecure_local:
+            return Identity(account="local", name="the playground's bot")
+        async with self._session() as session:
+            await self._token(session)
+        id_ = self.settings.app_id
+        link = f"https://teams.microsoft.com/l/chat/0/0?users=28:{id_}"
+        return Identity(account=id_, name=f"app {id_}", link=link)
+
+    async def examine(self) -> Sequence[Check]:
+        """Whether calls are checked, the keys for that can be had, and where calls come in."""
+        if self.settings.insecure_local:
+            return [_insecure()]
+        async with self._session() as session:
+            await self._token(session)
+            checks = [await self._keys(session)]
+        return [*checks, _kind(self.settings), _endpoint(self.settings)]
+
+    async def _token(self, session: aiohttp.ClientSession) -> None:
+        if not self.settings.app_id:
+            raise FatalConnectorError("[connectors.teams] app_id is empty: `goodbot connect teams`")
+        token = AccessToken(session, self.clock, self.settings, self.secrets.get(APP_PASSWORD))
+        await token.get()
+
+    async def _keys(self, session: aiohttp.ClientSession) -> Check:
+        part = "teams keys"
+        try:
+            await fetch(session, self.settings.openid_metadata or METADATA)
+        except ConnectorError as error:
+            text = (
+                f"the keys that Teams signs with cannot be read ({error}); no message is taken so"
+            )
+            return Check(
+                part=part, state=CheckState.FAIL, text=text,
+                fix="let this machine reach login.botframework.com",
+            )  # fmt: skip
+        return Check(
+            part=part, state=CheckState.OK, text="the keys that Teams signs with can be read"
+        )
+
+    @contextlib.asynccontextmanager
+    async def _session(self) -> AsyncGenerator[aiohttp.ClientSession]:
+        async with aiohttp.ClientSession(timeout=_SECONDS) as session:
+            yield session
+
+
+def _insecure() -> Check:
+    return Check(
+        part="teams authentication", state=CheckState.WARN,
+        text="insecure_local believes whoever calls from this machine, and nobody else can",
+        fix="for Teams itself: take insecure_local out, and `goodbot connect teams`",
+    )  # fmt: skip
+
+
+def _kind(settings: TeamsSettings) -> Check:
+    part = "teams tenant"
+    if settings.tenant:
+        text = "only people of your organisation are heard"
+        return Check(part=part, state=CheckState.OK, text=text)
+    return Check(
+        part=part, state=CheckState.WARN, text="no tenant is set: people of any organisation are heard",
+        fix="set tenant to your organisation's id, unless the bot is an old one for many",
+    )  # fmt: skip
+
+
+def _endpoint(settings: TeamsSettings) -> Check:
+    text = (
+        f"a proxy with TLS must bring https://…{settings.path} to "
+        f"http://127.0.0.1:{settings.port}{settings.path}; the bot's Configuration names that address"
+    )
+    return Check(part="teams requests", state=CheckState.OK, text=text)
+
+
+def _is_guid(value: str) -> bool:
+    try:
+        return str(uuid.UUID(value)) == value.strip().lower()
+    except ValueError:
+        return False

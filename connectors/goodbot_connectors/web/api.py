@@ -1,0 +1,203 @@
+"""The requests of the pages: who asks, what they may have, what they have done.
+
+| path | |
+|---|---|
+| `POST /api/login` | a one-time code for a session: `{"code": "…"}` |
+| `POST /api/logout` | ends this browser's session |
+| `GET /api/me` | who is signed in, their conversations, our clock |
+| `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
+| `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before` |
+| `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |
+| `GET /api/live?after=` | a WebSocket with what happens (`live`) |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from aiohttp import hdrs, web
+from goodbot.connector import ConnectorHost
+from goodbot.events import Waiting
+
+from goodbot_connectors.fields import Json, string
+from goodbot_connectors.web import guard, normalize
+from goodbot_connectors.web.entries import Rated
+from goodbot_connectors.web.guard import Handler, RefusedError
+from goodbot_connectors.web.live import Live
+from goodbot_connectors.web.sessions import Sessions, name
+from goodbot_connectors.web.shelf import Shelf
+from goodbot_connectors.web.site import Site
+
+PAGE = 50
+"""Answers in one page of the inbox."""
+_RATED = 200
+"""Of a person's ratings so many are looked up when a conversation is opened."""
+_TRIES = 5
+_PING_SECONDS = 25.0
+"""So often an open page is asked whether it is still there."""
+_SIGN_IN = "You are not signed in: type `/rl web` to the bot, or run `goodbot web`, for a link."
+_USED = "This link was used already, or is older than ten minutes: ask for another one."
+
+Take = Callable[[str, Json], Awaitable[dict[str, Any]]]
+
+
+class Api:
+    """Answers the pages; `take` is what is done with an event."""
+
+    def __init__(
+        self, host: ConnectorHost, sessions: Sessions, shelf: Shelf, live: Live, take: Take
+    ) -> None:
+        self._host = host
+        self._sessions = sessions
+        self._shelf = shelf
+        self._live = live
+        self._take = take
+
+    def routes(self) -> Sequence[web.AbstractRouteDef]:
+        """All that is answered, each behind the guard."""
+        site = Site()
+        get: dict[str, Handler] = {
+            **dict.fromkeys(site.paths, site.handle),
+            "/api/me": self._me,
+            "/api/conversation": self._conversation,
+            "/api/inbox": self._inbox,
+            "/api/live": self._watch,
+        }
+        post: dict[str, Handler] = {
+            "/api/login": self._login, "/api/logout": self._logout, "/api/do": self._do,
+        }  # fmt: skip
+        return (
+            *(web.get(path, guard.guarded(handler)) for path, handler in get.items()),
+            *(web.post(path, guard.guarded(handler)) for path, handler in post.items()),
+        )
+
+    async def _login(self, request: web.Request) -> web.StreamResponse:
+        guard.same_origin(request, self._host.address)
+        code = string(await guard.body(request), "code").strip()
+        user = await self._host.log_in(code[:200]) if code else ""
+        if not user:
+            raise RefusedError(401, _USED)
+        id_ = await self._sessions.begin(user)
+        response = guard.answer({"user": user})
+        response.set_cookie(
+            _cookie(request), id_, max_age=int(self._sessions.seconds), httponly=True,
+            samesite="Strict", secure=request.headers[hdrs.ORIGIN].startswith("https:"), path="/",
+        )  # fmt: skip
+        return response
+
+    async def _logout(self, request: web.Request) -> web.StreamResponse:
+        guard.same_origin(request, self._host.address)
+        id_ = request.cookies.get(_cookie(request), "")
+        await self._sessions.end(id_)
+        self._live.close(session=name(id_))
+        response = guard.answer({})
+        response.del_cookie(_cookie(request), path="/", httponly=True, samesite="Strict")
+        return response
+
+    async def _me(self, request: web.Request) -> web.StreamResponse:
+        user = self._signed_in(request)
+        listed = await self._shelf.list(user)
+        return guard.answer({
+            "user": user, "now": int(self._host.clock.now() * 1000),
+            "conversations": [asdict(one) for one in listed],
+        })  # fmt: skip
+
+    async def _conversation(self, request: web.Request) -> web.StreamResponse:
+        user = self._signed_in(request)
+        id_ = normalize.identifier(request.query.get("id"))
+        if not id_:
+            raise RefusedError(404, "There is no such conversation.")
+        conversation, rated = await self._shelf.open(user, id_), Rated({}, complete=False)
+        for _ in range(_TRIES):
+            last = self._live.last(user)
+            rated = await self._rated(user)
+            if last == self._live.last(user):  # else what was read may be older than the frames say
+                break
+        return guard.answer({**conversation.shown(rated), "n": self._live.last(user)})
+
+    async def _rated(self, user: str) -> Rated:
+        """What the ledger holds of this person: they may rate in other ways and places, too."""
+        found = await self._host.inbox(
+            normalize.user_ref(user), connector=normalize.CONNECTOR, rated=True, limit=_RATED
+        )
+        return Rated({one.turn: _said(one) for one in found}, complete=len(found) < _RATED)
+
+    async def _inbox(self, request: web.Request) -> web.StreamResponse:
+        user, query = self._signed_in(request), request.query
+        since = query.get("since", "")
+        found = await self._host.inbox(
+            normalize.user_ref(user), connector=query.get("connector", "")[:64],
+            since=float(since) if since.isdecimal() and len(since) < 12 else None,
+            text=query.get("text", "")[:200], rated=query.get("rated") == "1",
+            before=query.get("before", "")[:64], limit=PAGE,
+        )  # fmt: skip
+        return guard.answer({"answers": [_shown(one) for one in found], "more": len(found) == PAGE})
+
+    async def _do(self, request: web.Request) -> web.StreamResponse:
+        guard.same_origin(request, self._host.address)
+        user = self._signed_in(request)
+        return guard.answer(await self._take(user, await guard.body(request)))
+
+    async def _watch(self, request: web.Request) -> web.StreamResponse:
+        guard.same_origin(request, self._host.address)
+        user, id_ = self._signed_in(request), request.cookies.get(_cookie(request), "")
+        line = web.WebSocketResponse(heartbeat=_PING_SECONDS, max_msg_size=1024, compress=False)
+        line.headers.update(guard.HEADERS)
+        await line.prepare(request)
+        page = self._live.attach(user, name(id_), request.query.get("after", "")[:40])
+
+        async def hear() -> None:
+            async for _ in line:  # a page has nothing to say here; this sees it leave
+                pass
+            page.close()
+
+        hearing = asyncio.create_task(hear(), name="web: a page")
+        try:
+            with contextlib.suppress(ConnectionError):
+                async for frame in page:
+                    await line.send_str(frame)
+        finally:
+            self._live.detach(user, page)
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+            await line.close()
+        return line
+
+    def _signed_in(self, request: web.Request) -> str:
+        """Who asks. Raises RefusedError."""
+        user = self._sessions.user(request.cookies.get(_cookie(request), ""))
+        if not user:
+            raise RefusedError(401, _SIGN_IN)
+        return user
+
+
+def _cookie(request: web.Request) -> str:
+    """The cookie's name, with the port: browsers send cookies to every port of a host."""
+    _, colon, port = request.host.rpartition(":")
+    return f"goodbot-{port}" if colon and port.isdecimal() else "goodbot"
+
+
+def _shown(waiting: Waiting) -> dict[str, Any]:
+    """One answer of the inbox."""
+    return {
+        "turn": waiting.turn, "connector": waiting.connector, "kind": waiting.kind.value,
+        "question": waiting.question, "answer": waiting.answer,
+        "at": int(waiting.created_at * 1000), "version": waiting.version, "said": _said(waiting),
+    }  # fmt: skip
+
+
+def _said(waiting: Waiting) -> dict[str, int]:
+    """Label and stars as a page says them: `thumb` is 1 or -1, `stars` 1 to 5."""
+    said: dict[str, int] = {}
+    stars, thumb = waiting.stars, waiting.label
+    if stars is None and thumb is not None and abs(thumb) < 1:
+        stars, thumb = thumb, None  # stars alone
+    if stars is not None:
+        said["stars"] = round((stars + 1) * 2) + 1
+    if thumb is not None:
+        said["thumb"] = 1 if thumb > 0 else -1
+    return said

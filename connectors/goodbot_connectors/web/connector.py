@@ -1,0 +1,212 @@
+"""The account that is this daemon's own address: what its pages send and what they are shown."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from goodbot.connector import Connector, ConnectorHost
+from goodbot.errors import RetriableError, StoreError
+from goodbot.events import (
+    ChannelRef,
+    CommandEvent,
+    Event,
+    MessageEvent,
+    MessageRef,
+    Outcome,
+    PressEvent,
+    RatingEvent,
+    Receipt,
+    Reply,
+)
+
+from goodbot_connectors.fields import Json
+from goodbot_connectors.web import SPEC, normalize
+from goodbot_connectors.web.api import Api
+from goodbot_connectors.web.config import WebSettings
+from goodbot_connectors.web.entries import FAILED, NEWS, WAITING, YOU, Conversation, Entry
+from goodbot_connectors.web.live import Live
+from goodbot_connectors.web.sessions import Sessions
+from goodbot_connectors.web.shelf import Shelf
+from goodbot_connectors.web.stream import PageStream
+
+if TYPE_CHECKING:
+    from aiohttp.web import AbstractRouteDef
+
+logger = logging.getLogger(__name__)
+
+NEWS_PLACE = "news"
+"""The conversation in which goodbot speaks unasked."""
+
+
+class WebConnector(Connector):
+    """Pages in browsers. It is also the `Desk` that streams write to."""
+
+    spec = SPEC
+    settings: WebSettings
+
+    def __init__(self, host: ConnectorHost, settings: WebSettings) -> None:
+        super().__init__(host, settings)
+        self._sessions = Sessions(host, settings.session_days)
+        self._shelf = Shelf(host, settings.keep_days)
+        self._live = Live()
+        self._api = Api(host, self._sessions, self._shelf, self._live, self._take)
+        self._running = False
+        self.writing: set[tuple[str, str]] = set()
+        self.stopped: set[tuple[str, str]] = set()
+
+    @property
+    def account(self) -> str:
+        return normalize.ACCOUNT
+
+    def routes(self) -> Sequence[AbstractRouteDef]:
+        return self._api.routes()
+
+    async def start(self) -> None:
+        if not self._running:
+            await self._sessions.load()
+            await self._shelf.load()
+            self._running = True
+            logger.info("web: at %s", self.host.address)
+
+    async def stop(self) -> None:
+        self._running = False
+        self._live.close()
+
+    # In
+
+    async def _take(self, user: str, json: Json) -> dict[str, Any]:
+        """Do what a page sent; what it is answered with, after the commit.
+
+        Raises UsageError, StoreError, RetriableError.
+        """
+        if not self._running:
+            raise RetriableError("goodbot is stopping: send it again in a moment")
+        if stopped := normalize.identifier(json.get("stop"), 64):
+            self.stopped |= {(user, stopped)} & self.writing  # else it is whole already
+            return {"taken": stopped}
+        alias = await self._shelf.alias(user)
+        event = normalize.event(json, user=user, alias=alias, now_ms=self.now_ms())
+        [receipt] = await self.host.submit([event])
+        if isinstance(event, MessageEvent):
+            await self._asked(event, receipt)
+        elif isinstance(event, RatingEvent) and receipt.outcome is Outcome.ACCEPTED:
+            await self._rated(event)
+        return {
+            "taken": normalize.own_id(event.event_id), "outcome": receipt.outcome.value,
+            "text": receipt.text, "turn": receipt.turn,
+            "offer": [asdict(button) for button in receipt.offer],
+        }  # fmt: skip
+
+    async def _asked(self, event: MessageEvent, receipt: Receipt) -> None:
+        """Put a message on its pages, unless it was a one-time code."""
+        conversation = await self.conversation(event.channel)
+        if receipt.outcome is Outcome.PAIRED or conversation.get(event.message_id):
+            return
+        entry = Entry(
+            id=event.message_id, by=YOU, text=event.text, at=event.order.time_ms,
+            state=WAITING if receipt.outcome is Outcome.ACCEPTED else FAILED, note=receipt.text,
+        )  # fmt: skip
+        answered = any(other.to == entry.id for other in conversation.entries)
+        if answered:  # the answer overtook the page, which had not heard that we have the question
+            entry = replace(entry, state="")
+        place = min(
+            (n for n, e in enumerate(conversation.entries) if e.to == entry.id),
+            default=len(conversation.entries),
+        )
+        conversation.entries.insert(place, entry)
+        self.show(event.channel, entry)
+        await self.save(event.channel)
+
+    async def _rated(self, event: RatingEvent) -> None:
+        """Note on the pages what its person has said of an answer of this conversation."""
+        conversation = await self.conversation(event.channel)
+        if any(entry.turn == event.turn for entry in conversation.entries):
+            said = conversation.rate(event)
+            frame = {"said": dict(said), "turn": event.turn, "in": event.channel.thread}
+            self._live.tell(event.user.id, frame)
+            await self.save(event.channel)
+
+    # Out
+
+    async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
+        if not (reply.turn or reply.reply_to):
+            entry = Entry(
+                id=uuid.uuid4().hex, by=NEWS, text=reply.text, at=self.now_ms(),
+                buttons=reply.buttons,
+            )  # fmt: skip
+            conversation = await self.conversation(channel)
+            self.show(channel, conversation.put(entry))
+            await self.save(channel)
+            return (MessageRef(channel=channel, id=entry.id),)
+        return await PageStream(self, channel, fresh=uuid.uuid4().hex).finish(reply)
+
+    async def edit(self, message: MessageRef, reply: Reply) -> None:
+        conversation = await self.conversation(message.channel)
+        if (there := conversation.get(message.id)) is not None:
+            entry = replace(there, text=reply.text, turn=reply.turn, buttons=reply.buttons)
+            self.show(message.channel, conversation.put(entry))
+            await self.save(message.channel)
+
+    def stream(self, channel: ChannelRef, reply_to: str = "") -> PageStream:
+        return PageStream(self, channel, reply_to=reply_to, fresh=uuid.uuid4().hex)
+
+    def replace(self, messages: Sequence[MessageRef], channel: ChannelRef) -> PageStream:
+        return PageStream(self, channel, replaces=messages, fresh=uuid.uuid4().hex)
+
+    async def acknowledge(self, event: Event, receipt: Receipt) -> None:
+        """Show it on the pages of that person, who has them for themselves."""
+        if isinstance(event, MessageEvent) and receipt.outcome is not Outcome.PAIRED:
+            return  # it stands at the message
+        if isinstance(event, PressEvent) and not receipt.text:
+            return
+        words = f"{event.name} {event.args}".strip() if isinstance(event, CommandEvent) else ""
+        self._live.tell(event.user.id, {
+            "receipt": receipt.text, "of": normalize.own_id(event.event_id),
+            "outcome": receipt.outcome.value, "turn": receipt.turn or getattr(event, "turn", ""),
+            "command": words, "in": event.channel.thread,
+            "offer": [asdict(button) for button in receipt.offer],
+        })  # fmt: skip
+
+    async def private(self, user: str) -> ChannelRef | None:
+        """A conversation of goodbot's own, with whoever has been here."""
+        return normalize.channel_ref(user, NEWS_PLACE) if self._shelf.knows(user) else None
+
+    async def forget(self, user: str) -> None:
+        """All conversations and sessions of a person: their browsers are signed out."""
+        await self._shelf.forget(user)
+        await self._sessions.forget(user)
+        self._live.forget(user)
+
+    async def sign_out(self) -> None:
+        await self._sessions.end_all()
+        self._live.close()
+
+    # What a stream needs
+
+    async def conversation(self, channel: ChannelRef) -> Conversation:
+        return await self._shelf.open(channel.id, channel.thread)
+
+    def show(self, channel: ChannelRef, entry: Entry) -> None:
+        self._live.tell(channel.id, {"entry": asdict(entry), "in": channel.thread})
+
+    def grow(self, channel: ChannelRef, entry: Entry, text: str) -> None:
+        self._live.tell(channel.id, {"grow": text, "id": entry.id, "in": channel.thread})
+
+    def hide(self, channel: ChannelRef, id_: str) -> None:
+        self._live.tell(channel.id, {"hide": id_, "in": channel.thread})
+
+    async def save(self, channel: ChannelRef) -> None:
+        try:
+            conversation = await self._shelf.open(channel.id, channel.thread)
+            if await self._shelf.save(channel.id, conversation):
+                listed = await self._shelf.list(channel.id)
+                self._live.tell(channel.id, {"conversations": [asdict(one) for one in listed]})
+        except StoreError as error:
+            raise RetriableError(str(error)) from error
+
+    def now_ms(self) -> int:
+        return int(self.host.clock.now() * 1000)

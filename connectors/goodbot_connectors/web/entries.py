@@ -1,0 +1,157 @@
+"""What a page shows of one conversation: entries in their order, and what its person said of them.
+
+Every other platform keeps that itself; a browser keeps nothing, so it is kept here. Pure values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from goodbot.events import Button, RatingEvent, RatingKind
+from goodbot.ratings import STARS, is_stars
+
+from goodbot_connectors.fields import Json, as_json, items, string
+
+YOU, BOT, NEWS = "you", "bot", "news"
+"""Who speaks in an entry: its person, goodbot in answer, goodbot unasked."""
+WAITING = "waiting"
+"""State of a question whose answer is to come."""
+WRITING = "writing"
+"""State of an answer that is not whole; such a one is never stored."""
+FAILED = "failed"
+"""State of what was not answered, or of an answer that was not finished: `note` says why."""
+_MOST = 200
+"""Entries that are kept of a conversation."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One message on a page. `at` is milliseconds since the epoch."""
+
+    id: str
+    by: str
+    text: str
+    at: int
+    turn: str = ""
+    """The answer that it is; empty where there is nothing to rate."""
+    to: str = ""
+    """The question that it answers."""
+    buttons: tuple[Button, ...] = ()
+    state: str = ""
+    note: str = ""
+    """A word of goodbot's about it, no part of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What the ledger holds of a person, by turn; `complete`: they have rated nothing else."""
+
+    labels: Mapping[str, Mapping[str, int]]
+    complete: bool
+
+    def over(self, turn: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """What was said of an answer, with its thumb and stars as the ledger has them."""
+        if turn not in self.labels and not self.complete:
+            return dict(said)
+        words = {name: text for name, text in said.items() if name not in ("thumb", "stars")}
+        return {**words, **self.labels.get(turn, {})}
+
+
+@dataclass(kw_only=True, slots=True)
+class Conversation:
+    """The newest entries of one conversation, and by answer what its person has said of it."""
+
+    id: str
+    entries: list[Entry] = field(default_factory=list[Entry])
+    said: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """By turn: `thumb` (1 or -1), `stars` (1 to 5), `comment` and `better` (their words)."""
+
+    def get(self, id_: str) -> Entry | None:
+        """The entry of this id."""
+        return next((entry for entry in self.entries if entry.id == id_), None)
+
+    def put(self, entry: Entry) -> Entry:
+        """Add an entry, behind what it answers, or change the one that has its id."""
+        for number, there in enumerate(self.entries):
+            if there.id == entry.id:
+                self.entries[number] = entry = replace(entry, at=there.at)
+                return entry
+        place = len(self.entries)
+        family = [n for n, e in enumerate(self.entries) if entry.to in (e.id, e.to)]
+        if entry.to and family:
+            place = family[-1] + 1
+        self.entries.insert(place, entry)
+        del self.entries[:-_MOST]
+        return entry
+
+    def drop(self, id_: str) -> None:
+        """Take an entry away."""
+        self.entries[:] = [entry for entry in self.entries if entry.id != id_]
+
+    def rate(self, event: RatingEvent) -> Json:
+        """Note what a rating says of its answer; returns all that is said of that one now."""
+        said = dict(self.said.pop(event.turn, {}))
+        if event.kind is RatingKind.RATE and event.value is not None:
+            if is_stars(event.source):
+                said["stars"] = round((event.value + 1) / 2 * (STARS - 1)) + 1
+            else:
+                said["thumb"] = 1 if event.value > 0 else -1
+        elif event.kind is RatingKind.RETRACT:
+            gone = {"": tuple(said), "button": ("thumb",), "stars": ("stars",)}
+            for name in gone.get(event.source, ()):
+                said.pop(name, None)
+        else:
+            said["better" if event.kind is RatingKind.BETTER else "comment"] = event.text
+        if said:
+            self.said[event.turn] = said
+        return said
+
+    @property
+    def title(self) -> str:
+        """Its first question, cut to a line."""
+        first = next((entry.text for entry in self.entries if entry.by == YOU), "")
+        line = " ".join(first.split())
+        return line if len(line) <= 60 else f"{line[:59].rstrip()}…"
+
+    def shown(self, rated: Rated | None = None) -> dict[str, Any]:
+        """As JSON, for the page; with the ratings that are `rated`."""
+        turns = {entry.turn for entry in self.entries if entry.turn}
+        said = {turn: words for turn, words in self.said.items() if turn in turns}
+        if rated is not None:
+            said = {turn: rated.over(turn, self.said.get(turn, {})) for turn in turns}
+        return {"id": self.id, "entries": [asdict(entry) for entry in self.entries], "said": said}
+
+    def dump(self) -> str:
+        """As text, for the store: without what is being written."""
+        kept = self.shown()
+        kept["entries"] = [entry for entry in kept["entries"] if entry["state"] != WRITING]
+        return json.dumps(kept)
+
+    @classmethod
+    def load(cls, id_: str, text: str | None) -> Conversation:
+        """What `dump` wrote; an empty one for anything else."""
+        kept = _parsed(text)
+        said = {turn: dict(as_json(words)) for turn, words in as_json(kept.get("said")).items()}
+        return cls(id=id_, entries=list(_entries(items(kept, "entries"))), said=said)
+
+
+def _entries(found: Iterable[Json]) -> Iterable[Entry]:
+    texts = ("id", "by", "text", "turn", "to", "state", "note")
+    for one in found:
+        at = one.get("at")
+        buttons = tuple(
+            Button(action=string(button, "action"), label=string(button, "label"))
+            for button in items(one, "buttons")
+        )
+        words: Mapping[str, str] = {name: string(one, name) for name in texts}
+        yield Entry(**words, at=at if isinstance(at, int) else 0, buttons=buttons)
+
+
+def _parsed(text: str | None) -> Json:
+    try:
+        return as_json(json.loads(text or "{}"))
+    except ValueError:
+        return {}

@@ -1,0 +1,119 @@
+"""What every request is held to, and what every answer carries."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NoReturn, cast
+from urllib.parse import urlsplit
+
+from aiohttp import hdrs, web
+from goodbot.errors import GoodbotError, RetriableError, StoreError, UsageError
+
+from goodbot_connectors.fields import Json
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
+    " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+LARGEST = 256 * 1024
+"""Bytes of what a page sends: the longest message, each of its characters escaped."""
+_SITES = ("same-origin", "none")
+
+
+class RefusedError(GoodbotError):
+    """A request that is answered with this status and sentence."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+def guarded(handler: Handler) -> Handler:
+    """The handler with our headers, and every failure as a sentence in JSON."""
+
+    async def wrapped(request: web.Request) -> web.StreamResponse:
+        try:
+            if request.headers.get("Sec-Fetch-Site", "none") not in _SITES and is_data(request):
+                refuse_foreign()
+            response = await handler(request)
+        except RefusedError as error:
+            response = answer({"error": str(error)}, error.status)
+        except UsageError as error:
+            response = answer({"error": str(error)}, 400)
+        except (StoreError, RetriableError) as error:
+            response = answer({"error": str(error)}, 503)
+        except web.HTTPException:
+            raise
+        except GoodbotError as error:
+            logger.error("web: %s", error)
+            response = answer({"error": str(error)}, 500)
+        if not response.prepared:
+            response.headers.update(HEADERS)
+        return response
+
+    return wrapped
+
+
+def answer(body: Mapping[str, Any], status: int = 200) -> web.Response:
+    """One JSON object that no cache keeps."""
+    return web.json_response(body, status=status, headers={hdrs.CACHE_CONTROL: "no-store"})
+
+
+def is_data(request: web.Request) -> bool:
+    """Whether it is no page that anybody may link to."""
+    return request.path.startswith("/api/")
+
+
+def same_origin(request: web.Request, address: str) -> None:
+    """Refuse what another page sent. `Host` is one of our names: the core has looked.
+
+    Raises RefusedError.
+    """
+    origin = request.headers.get(hdrs.ORIGIN, "")
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        refuse_foreign()
+    ours = parts.scheme in ("http", "https") and origin == f"{parts.scheme}://{parts.netloc}"
+    if not (ours and (parts.netloc == request.host or origin == address)):
+        refuse_foreign()
+
+
+def refuse_foreign() -> NoReturn:
+    """Raises RefusedError."""
+    raise RefusedError(403, "That did not come from goodbot's own page.")
+
+
+async def body(request: web.Request) -> Json:
+    """The JSON object of a POST. Raises RefusedError."""
+    if request.content_type != "application/json":
+        raise RefusedError(415, "Send JSON, with the content type application/json.")
+    if (request.content_length or 0) > LARGEST:
+        raise RefusedError(413, "That is too long.")
+    data = await request.content.read(LARGEST + 1)
+    while not request.content.at_eof() and len(data) <= LARGEST:
+        data += await request.content.read(LARGEST + 1 - len(data))
+    if len(data) > LARGEST:
+        raise RefusedError(413, "That is too long.")
+    try:
+        parsed: object = json.loads(data)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise RefusedError(400, "That is no JSON object.")
+    return cast("Json", parsed)

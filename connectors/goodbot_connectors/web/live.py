@@ -1,0 +1,114 @@
+"""What open pages are told while they are open: frames by WebSocket, each with a number.
+
+A page that was away for a moment says which frame it saw last and gets what it missed; where that is
+not remembered any more (or by another process), it is told to read its state anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+_REMEMBERED = 2000
+"""Frames of one person that a page may have missed."""
+_BEHIND = 5000
+"""Frames that a page may leave unread before it is let go; it comes back and reads anew."""
+_MOST_PAGES = 100
+"""Open pages of one person."""
+
+
+class Page:
+    """One open page, as the hub sees it: iterate over the frames to send, as text."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue(_BEHIND)
+
+    def give(self, frame: str) -> None:
+        """Queue a frame; one that has hung for too long is let go."""
+        try:
+            self._queue.put_nowait(frame)
+        except asyncio.QueueFull:
+            self.close()
+
+    def close(self) -> None:
+        """No more frames; what was queued is dropped."""
+        while not self._queue.empty():
+            self._queue.get_nowait()
+        self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (frame := await self._queue.get()) is not None:
+            yield frame
+
+
+class Live:
+    """The open pages of everybody."""
+
+    def __init__(self) -> None:
+        self._epoch = secrets.token_hex(4)
+        self._last: dict[str, int] = {}
+        self._frames: dict[str, deque[tuple[int, str]]] = {}
+        self._pages: dict[str, list[Page]] = {}
+
+    def last(self, user: str) -> str:
+        """The name of the newest frame of a person; a state that is read now holds all up to it."""
+        return f"{self._epoch}-{self._last.get(user, 0)}"
+
+    def tell(self, user: str, frame: Mapping[str, Any]) -> None:
+        """Send a frame to every page of a person. Never waits: one that hangs must not hold up all."""
+        number = self._last[user] = self._last.get(user, 0) + 1
+        text = json.dumps({"n": f"{self._epoch}-{number}", **frame})
+        self._frames.setdefault(user, deque(maxlen=_REMEMBERED)).append((number, text))
+        for page in self._pages.get(user, ()):
+            page.give(text)
+
+    def attach(self, user: str, session: str, after: str = "") -> Page:
+        """A page opens, or comes back and has seen the frames up to `after`."""
+        page = Page(session)
+        missed = self._since(user, after)
+        if missed is None:
+            page.give(json.dumps({"n": self.last(user), "stale": True}))
+        for frame in missed or ():
+            page.give(frame)
+        pages = self._pages.setdefault(user, [])
+        pages.append(page)
+        if len(pages) > _MOST_PAGES:
+            pages.pop(0).close()
+        return page
+
+    def detach(self, user: str, page: Page) -> None:
+        """A page is gone."""
+        pages = self._pages.get(user, [])
+        if page in pages:
+            pages.remove(page)
+        if not pages:
+            self._pages.pop(user, None)
+
+    def close(self, *, session: str = "", user: str = "") -> None:
+        """Let go the pages of one session or of one person; without either all of them."""
+        for who, pages in self._pages.items():
+            for page in pages:
+                if session in ("", page.session) and user in ("", who):
+                    page.close()
+
+    def forget(self, user: str) -> None:
+        """Keep no frame of a person."""
+        self.close(user=user)
+        self._frames.pop(user, None)
+
+    def _since(self, user: str, after: str) -> list[str] | None:
+        """The frames after that one; None where it cannot be told which those are."""
+        epoch, _, number = after.partition("-")
+        if epoch != self._epoch or not number.isdecimal() or len(number) > 15:
+            return None
+        seen, last = int(number), self._last.get(user, 0)
+        frames = self._frames.get(user, ())
+        remembered = frames[0][0] - 1 if frames else last
+        if not remembered <= seen <= last:
+            return None
+        return [text for at, text in frames if at > seen]

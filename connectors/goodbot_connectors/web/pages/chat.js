@@ -1,0 +1,160 @@
+// The chat page: brings together who is signed in, the line, the outbox and the open conversation.
+
+import { get, persistently } from "/files/api.js";
+import { Composer } from "/files/composer.js";
+import { announce, find, randomId } from "/files/dom.js";
+import { banner, remember, showUser, signedOut } from "/files/header.js";
+import { listen, ratingKeys, showHelp } from "/files/keys.js";
+import { Live, isAfter } from "/files/live.js";
+import { Outbox } from "/files/outbox.js";
+import { Sidebar } from "/files/sidebar.js";
+import { Thread } from "/files/thread.js";
+
+const AWAY = "goodbot cannot be reached. What you type is kept and sent when it is back.";
+const RECENT_MS = 12 * 3600 * 1000;
+
+class Chat {
+  #read = ""; // the frame up to which the open conversation has been read
+  #queued = null; // frames that came while it was being read
+
+  async run() {
+    const me = await persistently(() => get("/api/me"), (problem) => banner(problem.message));
+    banner("");
+    this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
+    this.thread = new Thread((event, view) => this.act(event, view));
+    this.sidebar = new Sidebar((id) => this.open(id));
+    this.composer = new Composer({ say: (text) => this.say(text), stop: () => this.stop() });
+    this.sidebar.show(me.conversations);
+    this.#keyboard();
+    addEventListener("hashchange", () => this.open(this.#named()));
+    const [latest] = me.conversations.filter((one) => one.id !== "news");
+    const recent = latest && me.now - latest.at < RECENT_MS ? latest.id : randomId();
+    await this.open(this.#named() || recent);
+    showUser(me.user);
+    this.outbox.send();
+    this.live = new Live({
+      frame: (frame) => (this.#queued ? this.#queued.push(frame) : this.#frame(frame)),
+      stale: () => this.#refresh(),
+      state: (open) => banner(open ? "" : AWAY),
+      signedOut,
+    });
+    await this.live.run();
+  }
+
+  #named() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    return /^[\w-]{1,40}$/.test(name) ? name : "";
+  }
+
+  // Show a conversation; one that does not exist yet is empty.
+  async open(id) {
+    const wanted = id || randomId();
+    this.wanted = wanted;
+    this.#queued ??= [];
+    let state;
+    try {
+      state = await persistently(() => get("/api/conversation", { id: wanted }), (problem) => banner(problem.message));
+    } catch (problem) {
+      this.#queued = null;
+      return problem.status === 401 ? signedOut() : banner(problem.message);
+    }
+    if (this.wanted !== wanted) return undefined; // another one was chosen meanwhile
+    banner("");
+    this.#read = state.n;
+    this.thread.load(wanted, state);
+    const frames = this.#queued;
+    this.#queued = null;
+    for (const frame of frames) this.#frame(frame);
+    this.sidebar.current(wanted);
+    this.composer.open(wanted);
+    return this.#writing();
+  }
+
+  async #refresh() {
+    await this.open(this.thread.id);
+    const me = await get("/api/me").catch(() => null);
+    if (me) this.sidebar.show(me.conversations);
+  }
+
+  #frame(frame) {
+    if (frame.conversations) return this.sidebar.show(frame.conversations);
+    if (!isAfter(frame.n, this.#read)) return undefined;
+    if (frame.in !== this.thread.id) {
+      if (frame.receipt && frame.outcome !== "accepted") announce(frame.receipt);
+      if (frame.entry && frame.entry.by !== "you") this.sidebar.unread(frame.in);
+      return undefined;
+    }
+    if (frame.entry) this.thread.put(frame.entry);
+    if (frame.grow) this.thread.grow(frame.id, frame.grow);
+    if (frame.hide) this.thread.hide(frame.hide);
+    if (frame.said) this.thread.said(frame.turn, frame.said);
+    if ("receipt" in frame) {
+      remember(frame.receipt);
+      this.thread.receipt(frame);
+    }
+    return this.#writing();
+  }
+
+  async say(text) {
+    history.replaceState(null, "", `#${this.thread.id}`);
+    const place = this.thread.id;
+    const sent = this.outbox.add({ say: text, in: place });
+    this.thread.toEnd();
+    try {
+      await sent;
+    } catch (problem) {
+      banner(problem.message);
+      this.composer.putBack(text);
+    }
+  }
+
+  // Something was pressed at an answer (`view`), or in a note.
+  async act(event, view) {
+    const place = { in: this.thread.id };
+    const about = view ? { turn: view.entry.turn, message: view.entry.id } : {};
+    const again = event.press?.startsWith("again:");
+    if (again) view.again(true);
+    this.#writing();
+    try {
+      const done = await this.outbox.add({ ...event, ...place, ...about });
+      if (again && done.outcome !== "accepted") view.again(false);
+      return done;
+    } catch (problem) {
+      view?.again(false);
+      view?.bar?.tell(problem.message, [], true);
+      if (!view) banner(problem.message);
+      return { outcome: "failed" };
+    }
+  }
+
+  stop() {
+    const { writing, waiting } = this.thread;
+    const entry = writing?.entry.id || (waiting && `a-${waiting.entry.id}`);
+    if (entry) this.outbox.add({ stop: entry, in: this.thread.id }).catch(() => null);
+  }
+
+  #sent(problem) {
+    if (problem?.status === 401) return signedOut();
+    return this.thread?.drawTail(this.outbox, problem);
+  }
+
+  #writing() {
+    this.composer.busy(Boolean(this.thread.writing || this.thread.waiting));
+  }
+
+  #keyboard() {
+    const bar = () => this.thread.current?.bar;
+    listen([
+      ...ratingKeys(bar),
+      { keys: ["u"], does: "Take what you said of it back", run: () => bar()?.undo() },
+      { keys: ["s", "k"], does: "The answer before", run: () => this.thread.select(-1) },
+      { keys: ["j"], does: "The answer after", run: () => this.thread.select(1) },
+      { keys: ["/"], does: "Write", run: () => this.composer.focus() },
+      { keys: ["n"], does: "A new conversation", run: () => this.sidebar.begin() },
+      { keys: ["Escape"], does: "Leave the message field; stop the answer", run: () => this.stop() },
+      { keys: ["?"], does: "These keys", run: showHelp },
+    ]);
+  }
+}
+
+new Chat().run().catch((problem) => (problem.status === 401 ? signedOut() : banner(problem.message)));

@@ -1,0 +1,51 @@
+// Small helpers to build and find elements. Words go in as text, never as HTML.
+
+export function el(tag, properties = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+}
+
+export function button(label, properties = {}, ...children) {
+  return el("button", { type: "button", ...properties }, ...children, label);
+}
+
+export function emoji(sign) {
+  return el("span", { "aria-hidden": "true", class: "sign" }, sign);
+}
+
+export function find(selector, root = document) {
+  return root.querySelector(selector);
+}
+
+export function randomId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export function isTyping(target) {
+  return target instanceof HTMLElement
+    && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+
+export function when(ms) {
+  const date = new Date(ms);
+  const today = new Date().toDateString() === date.toDateString();
+  return today ? clock.format(date) : day.format(date);
+}
+
+// For screen readers: said once, politely.
+export function announce(text) {
+  const region = find("#announce");
+  if (!region) return;
+  region.textContent = "";
+  setTimeout(() => { region.textContent = text; }, 50);
+}

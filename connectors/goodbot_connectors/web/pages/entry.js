@@ -1,0 +1,108 @@
+// One message on the page: a question, an answer with what can be said of it, or a word of goodbot's.
+
+import { announce, button, el, when } from "/files/dom.js";
+import { markdown } from "/files/markdown.js";
+import { RatingBar } from "/files/rating.js";
+
+const NAMES = { you: "You", bot: "goodbot", news: "goodbot" };
+const GIVEN_UP_MS = 11 * 60 * 1000; // goodbot lets a question go after ten minutes
+
+export class EntryView {
+  #act;
+  #drawn = false;
+  bar = null;
+
+  // `act(event, entry)` sends what was pressed at this answer.
+  constructor(entry, act) {
+    this.#act = act;
+    this.words = el("div", { class: "words" });
+    this.note = el("p", { class: "note" });
+    this.foot = el("div", { class: "foot" });
+    this.element = el("article", { class: `entry ${entry.by}`, tabindex: "-1", "data-id": entry.id });
+    this.entry = { ...entry, text: "" };
+    this.name = el("h2", { class: "who" }, NAMES[entry.by] || "goodbot",
+      el("time", { datetime: new Date(entry.at).toISOString() }, when(entry.at)));
+    this.element.append(this.name, this.words, this.note, this.foot);
+    this.update(entry);
+  }
+
+  get canBeRated() {
+    return Boolean(this.entry.turn) && this.entry.state === "";
+  }
+
+  update(entry) {
+    const before = this.entry;
+    this.entry = entry;
+    const writing = entry.state === "writing";
+    this.element.classList.toggle("writing", writing);
+    this.element.classList.toggle("failed", entry.state === "failed");
+    this.element.setAttribute("aria-busy", String(writing));
+    if (entry.text !== before.text || !this.#drawn) this.#draw();
+    this.note.textContent = entry.note;
+    this.note.hidden = !entry.note;
+    if (before.state === "writing" && !writing) announce(`goodbot: ${entry.text} ${entry.note}`);
+    this.#rating(before);
+  }
+
+  grow(text) {
+    this.entry = { ...this.entry, text: this.entry.text + text };
+    if (this.#drawn) requestAnimationFrame(() => this.#draw());
+    this.#drawn = false;
+  }
+
+  #draw() {
+    if (this.entry.by === "you") this.words.textContent = this.entry.text;
+    else this.words.replaceChildren(markdown(this.entry.text));
+    this.#drawn = true;
+  }
+
+  // An answer has its own bar; another answer in its place starts with a fresh one.
+  #rating(before) {
+    if (!this.canBeRated || !this.entry.buttons.length) {
+      this.bar = null;
+      this.foot.replaceChildren();
+      return;
+    }
+    if (this.bar && before.turn === this.entry.turn) return;
+    this.bar = new RatingBar({ buttons: this.entry.buttons, act: (event) => this.#act(event, this) });
+    this.foot.replaceChildren(this.bar.element);
+  }
+
+  // A retry was asked for: the old answer stands until the new one begins.
+  again(busy) {
+    this.element.classList.toggle("again", busy);
+    this.element.setAttribute("aria-busy", String(busy));
+    if (busy) announce("Another answer is on its way.");
+  }
+}
+
+// What is shown for a question whose answer has not begun.
+export function thinking(entry) {
+  if (Date.now() - entry.at > GIVEN_UP_MS) {
+    return el("p", { class: "note late" }, "No answer came. Ask again if you like.");
+  }
+  return el("p", { class: "thinking" },
+    el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i")), "goodbot is thinking…");
+}
+
+// A message that goodbot does not have yet.
+export function unsent(event, problem) {
+  const state = problem ? `Not sent yet. ${problem.message}` : "Sending…";
+  return el("article", { class: "entry you unsent" },
+    el("h2", { class: "who" }, "You"),
+    el("div", { class: "words" }, event.say),
+    el("p", { class: "note" }, state));
+}
+
+// What a typed command came to: for this person alone, gone after a reload.
+export function commandNote(frame, press, dismiss) {
+  const offer = el("div", { class: "offer-row", role: "group", "aria-label": "Choices" });
+  for (const one of frame.offer) {
+    offer.append(button(one.label, { class: "chip small", onclick: () => { offer.remove(); press(one.action); } }));
+  }
+  return el("article", { class: "entry command", tabindex: "-1" },
+    el("h2", { class: "who" }, frame.command ? `/rl ${frame.command}` : "goodbot",
+      button("Dismiss", { class: "quiet small dismiss", onclick: dismiss })),
+    el("div", { class: "words" }, markdown(frame.receipt)),
+    frame.offer.length ? offer : null);
+}

@@ -1,0 +1,53 @@
+// Which answers the inbox shows. Kept in the address, so that a reload or a bookmark shows the same.
+
+import { el, find } from "/files/dom.js";
+import { placeName } from "/files/card.js";
+
+const DAY = 86400;
+const NAMES = ["connector", "since", "rated", "text"];
+
+export class Filters {
+  #form = find("#filters");
+  #known = new Set();
+
+  // `changed()` when another selection is wanted.
+  constructor(changed) {
+    const given = new URLSearchParams(location.search);
+    if (given.get("connector")) this.#add(given.get("connector"));
+    for (const name of NAMES) if (given.has(name)) this.#form.elements[name].value = given.get(name);
+    let timer = 0;
+    const soon = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => { this.#remember(); changed(); }, 250);
+    };
+    this.#form.addEventListener("input", soon);
+    this.#form.addEventListener("submit", (event) => { event.preventDefault(); soon(); });
+  }
+
+  get narrowed() {
+    return NAMES.some((name) => this.#form.elements[name].value);
+  }
+
+  query() {
+    const { connector, since, rated, text } = this.#form.elements;
+    const from = since.value ? Math.floor(Date.now() / 1000) - Number(since.value) * DAY : "";
+    return { connector: connector.value, since: from, rated: rated.value, text: text.value.trim() };
+  }
+
+  // Connectors that have answers here can be chosen.
+  learn(answers) {
+    for (const answer of answers) this.#add(answer.connector);
+  }
+
+  #add(connector) {
+    if (this.#known.has(connector)) return;
+    this.#known.add(connector);
+    this.#form.elements.connector.append(el("option", { value: connector }, placeName(connector)));
+  }
+
+  #remember() {
+    const kept = new URLSearchParams();
+    for (const name of NAMES) if (this.#form.elements[name].value) kept.set(name, this.#form.elements[name].value);
+    history.replaceState(null, "", kept.size ? `?${kept}` : location.pathname);
+  }
+}

@@ -1,0 +1,50 @@
+// What all signed-in pages have at the top: who this is, signing out, and a line about the connection.
+
+import { post } from "/files/api.js";
+import { el, find } from "/files/dom.js";
+
+export function showUser(user) {
+  const name = find("#user");
+  name.textContent = user;
+  name.title = `Signed in as ${user}`;
+  const out = find("#sign-out");
+  out.hidden = false;
+  out.addEventListener("click", async () => {
+    sessionStorage.clear();
+    await post("/api/logout").catch(() => null);
+    location.assign("/login");
+  });
+}
+
+// A sentence about the connection, or none.
+export function banner(text) {
+  const place = find("#banner");
+  if (place.textContent === text) return;
+  place.textContent = text;
+  place.hidden = !text;
+}
+
+export function signedOut() {
+  banner("");
+  const panel = el("section", { class: "panel", "aria-labelledby": "out" },
+    el("h1", { id: "out", tabindex: "-1" }, "You are signed out"),
+    el("p", {}, "What you typed and goodbot does not have yet is kept in this tab."),
+    el("p", {}, "For a link to sign in, run ", el("code", {}, "goodbot web"), " in a terminal, or type ",
+      el("code", {}, "/rl web"), " to the bot in a private chat."),
+    el("p", {}, el("a", { class: "primary as-button", href: "/login" }, "I have a link or a code")));
+  find("main").replaceChildren(panel);
+  document.body.classList.add("out");
+  find("#out").focus();
+}
+
+// How far the next training is, as it was last told in this tab. Stars say “4 of 5” too.
+const COUNTED = /(\d{1,9}) of (\d{1,9})(?: until the next training|: the next training can start)/;
+
+export function remember(text) {
+  if (COUNTED.test(text)) sessionStorage.setItem("progress", text);
+}
+
+export function progress() {
+  const found = COUNTED.exec(sessionStorage.getItem("progress") || "");
+  return found && { words: found[0], have: Number(found[1]), need: Number(found[2]) };
+}

@@ -1,0 +1,51 @@
+// The keyboard: one letter each, wherever nothing is being typed; `?` shows them all.
+
+import { el, find, isTyping } from "/files/dom.js";
+
+// `table`: rows of { key, does, run }; keys with the same words stand in one row of the help.
+export function listen(table) {
+  const byKey = new Map(table.flatMap((row) => row.keys.map((key) => [key, row])));
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.key === "Escape") return escape(event, byKey.get("Escape"));
+    if (isTyping(event.target) || find("dialog[open]")) return;
+    const row = byKey.get(event.key);
+    if (!row) return;
+    event.preventDefault();
+    row.run(event.key);
+  });
+  help(table);
+}
+
+function escape(event, row) {
+  if (find("dialog[open]")) return; // the browser closes it
+  if (isTyping(event.target)) event.target.blur();
+  else row?.run("Escape");
+}
+
+function help(table) {
+  const dialog = find("#help");
+  const rows = table.map((row) => el("div", { class: "key-row" },
+    el("dt", {}, ...row.keys.map((key) => el("kbd", {}, key === "Escape" ? "Esc" : key))),
+    el("dd", {}, row.does)));
+  find(".keys", dialog).replaceChildren(...rows);
+  find(".close", dialog).addEventListener("click", () => dialog.close());
+  for (const opener of document.querySelectorAll("[data-help]")) {
+    opener.addEventListener("click", () => dialog.showModal());
+  }
+}
+
+export function showHelp() {
+  find("#help").showModal();
+}
+
+// The rows that chat and inbox share: `bar()` gives the RatingBar that is meant, if there is one.
+export function ratingKeys(bar) {
+  return [
+    { keys: ["g"], does: "Good", run: () => bar()?.thumb(1) },
+    { keys: ["b"], does: "Bad", run: () => bar()?.thumb(-1) },
+    { keys: ["1", "2", "3", "4", "5"], does: "So many stars", run: (key) => bar()?.star(Number(key)) },
+    { keys: ["c"], does: "Say why", run: () => bar()?.write("comment") },
+    { keys: ["e"], does: "Write a better answer", run: () => bar()?.write("better") },
+  ];
+}

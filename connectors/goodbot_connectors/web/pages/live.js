@@ -1,0 +1,56 @@
+// The line on which goodbot tells what happens. It comes back by itself, and asks for what it missed.
+
+import { get, pause } from "/files/api.js";
+
+export class Live {
+  #after = "";
+  #handlers;
+  #socket = null;
+
+  // `frame(frame)`; `stale()`: read the state anew; `state(open)`; `signedOut()`.
+  constructor(handlers) {
+    this.#handlers = handlers;
+    addEventListener("pagehide", () => this.#socket?.close());
+  }
+
+  async run() {
+    for (let wait = 0.5; ; wait = Math.min(2 * wait, 10)) {
+      const opened = await this.#once();
+      if (opened) wait = 0.5;
+      this.#handlers.state(false);
+      await pause(wait);
+      try {
+        await get("/api/me");
+      } catch (problem) {
+        if (problem.status === 401) return this.#handlers.signedOut();
+      }
+    }
+  }
+
+  // Resolves when the line is cut; to whether it was ever open.
+  #once() {
+    return new Promise((cut) => {
+      const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+      const after = encodeURIComponent(this.#after);
+      const socket = new WebSocket(`${scheme}//${location.host}/api/live?after=${after}`);
+      this.#socket = socket;
+      let opened = false;
+      socket.addEventListener("open", () => { opened = true; this.#handlers.state(true); });
+      socket.addEventListener("message", (event) => this.#heard(JSON.parse(event.data)));
+      socket.addEventListener("close", () => cut(opened));
+    });
+  }
+
+  #heard(frame) {
+    this.#after = frame.n;
+    if (frame.stale) this.#handlers.stale();
+    else this.#handlers.frame(frame);
+  }
+}
+
+// Whether frame `n` came after what a state with the name `read` holds.
+export function isAfter(n, read) {
+  const [epoch, number] = n.split("-");
+  const [readEpoch, readNumber] = read.split("-");
+  return epoch !== readEpoch || Number(number) > Number(readNumber);
+}

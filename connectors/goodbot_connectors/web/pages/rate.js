@@ -1,0 +1,166 @@
+// The inbox: one answer at a time, from every connector; a rating brings the next one.
+
+import { get, persistently } from "/files/api.js";
+import { announce, find } from "/files/dom.js";
+import { card, nothing } from "/files/card.js";
+import { Filters } from "/files/filters.js";
+import { banner, progress, remember, showUser, signedOut } from "/files/header.js";
+import { listen, ratingKeys, showHelp } from "/files/keys.js";
+import { Outbox } from "/files/outbox.js";
+
+const PLACE = "inbox"; // the conversation that what is done here belongs to: none that is shown
+
+class Inbox {
+  #answers = [];
+  #at = 0;
+  #more = false;
+  #last = null; // the answer that was rated last, with its rating bar's words
+  #asked = 0;
+  bar = null;
+
+  async run() {
+    const me = await persistently(() => get("/api/me"), (problem) => banner(problem.message));
+    banner("");
+    this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
+    this.filters = new Filters(() => this.load());
+    find("#skip").addEventListener("click", () => this.step(1));
+    find("#back").addEventListener("click", () => this.step(-1));
+    find("#undo").addEventListener("click", () => this.undo());
+    listen([
+      ...ratingKeys(() => this.bar),
+      { keys: ["s", "j"], does: "Skip to the next answer", run: () => this.step(1) },
+      { keys: ["k"], does: "Back to the one before", run: () => this.step(-1) },
+      { keys: ["u"], does: "Take the last rating back", run: () => this.undo() },
+      { keys: ["/"], does: "Look for words", run: () => find("#text").focus() },
+      { keys: ["?"], does: "These keys", run: showHelp },
+    ]);
+    showUser(me.user);
+    this.#progress();
+    this.outbox.send();
+    await this.load();
+  }
+
+  async load() {
+    const asked = ++this.#asked;
+    const page = await this.#page("");
+    if (!page || asked !== this.#asked) return;
+    this.#answers = page.answers;
+    this.#more = page.more;
+    this.#at = 0;
+    this.filters.learn(page.answers);
+    this.#draw();
+  }
+
+  async #page(before) {
+    try {
+      const query = { ...this.filters.query(), before };
+      const page = await persistently(() => get("/api/inbox", query), (problem) => banner(problem.message));
+      banner("");
+      return page;
+    } catch (problem) {
+      if (problem.status === 401) signedOut();
+      else banner(problem.message);
+      return null;
+    }
+  }
+
+  async step(by) {
+    const next = this.#at + by;
+    if (next < 0) return;
+    if (next >= this.#answers.length && this.#more) {
+      const page = await this.#page(this.#answers.at(-1).turn);
+      if (!page) return;
+      this.#answers.push(...page.answers);
+      this.#more = page.more;
+      this.filters.learn(page.answers);
+    }
+    this.#at = Math.min(next, this.#answers.length);
+    this.#draw();
+  }
+
+  #draw() {
+    const answer = this.#answers[this.#at];
+    const place = find("#card");
+    find("#back").disabled = this.#at === 0;
+    find("#skip").disabled = !answer;
+    const left = this.#answers.length - this.#at;
+    find("#count").textContent = answer ? `${left}${this.#more ? " or more" : ""} here` : "";
+    if (!answer) {
+      this.bar = null;
+      place.replaceChildren(nothing(this.filters.narrowed));
+      return;
+    }
+    const shown = card(answer, (event) => this.act(event, answer));
+    this.bar = shown.bar;
+    place.replaceChildren(shown.element);
+    if (place.getBoundingClientRect().top < 0) place.scrollIntoView();
+    announce(`${shown.summary}`);
+  }
+
+  // What was done at an answer. A rating moves on at once; its receipt follows below.
+  async act(event, answer) {
+    const bar = this.bar;
+    const rates = event.press !== undefined;
+    const before = answer.said;
+    const sent = this.outbox.add({ ...event, turn: answer.turn, in: PLACE });
+    answer.said = bar.said;
+    if (rates) this.step(1);
+    try {
+      const done = await sent;
+      const accepted = done.outcome === "accepted";
+      if (!accepted) answer.said = before;
+      this.#told(answer, done.text, rates && accepted, !accepted);
+      if (!rates) bar.tell(done.text, [], !accepted);
+      return done;
+    } catch (problem) {
+      answer.said = before;
+      this.#told(answer, problem.message, false, true);
+      return { outcome: "failed" };
+    }
+  }
+
+  async undo() {
+    const answer = this.#last ?? (this.bar && this.#answers[this.#at]);
+    if (!answer || !Object.keys(answer.said).length) return;
+    answer.said = {};
+    this.#last = null;
+    const at = this.#answers.indexOf(answer);
+    if (at >= 0) this.#at = at;
+    else this.#answers.splice(this.#at, 0, answer); // the filters have changed meanwhile
+    this.#draw();
+    try {
+      const done = await this.outbox.add({ undo: "", turn: answer.turn, in: PLACE });
+      this.#told(answer, done.text, false, done.outcome !== "accepted");
+    } catch (problem) {
+      this.#told(answer, problem.message, false, true);
+    }
+  }
+
+  #told(answer, text, canUndo, bad) {
+    this.#last = canUndo ? answer : null;
+    find("#last").hidden = !text;
+    find("#last").classList.toggle("error", bad);
+    find("#last-words").textContent = text;
+    find("#undo").hidden = !canUndo;
+    remember(text);
+    this.#progress();
+  }
+
+  #progress() {
+    const last = progress();
+    if (!last) return;
+    find("#progress").hidden = false;
+    find("#progress").max = last.need;
+    find("#progress").value = last.have;
+    find("#progress-words").textContent = last.words;
+  }
+
+  #sent(problem) {
+    if (problem?.status === 401) return signedOut();
+    const left = this.outbox?.waiting.length || 0;
+    if (problem) return banner(`${problem.message} ${left} kept here, sent when goodbot is back.`);
+    return banner("");
+  }
+}
+
+new Inbox().run().catch((problem) => (problem.status === 401 ? signedOut() : banner(problem.message)));

@@ -1,0 +1,168 @@
+// What stands under an answer: good, bad, stars, why, a better answer, undo, and what follows a rating.
+// It shows what `said` says, and tells `act(event)` what was pressed.
+
+import { button, el, emoji } from "/files/dom.js";
+
+const THUMBS = [
+  { action: "good", sign: "👍", label: "Good", value: 1 },
+  { action: "bad", sign: "👎", label: "Bad", value: -1 },
+];
+const MOST = 5;
+
+export class RatingBar {
+  #act;
+  #buttons = [];
+  #stars = [];
+  #said = {};
+  #starsOpen;
+
+  // `buttons` are those that goodbot draws under the answer: thumbs or stars.
+  constructor({ buttons, act }) {
+    this.#act = act;
+    this.#starsOpen = buttons.some((one) => one.action.startsWith("star:"));
+    this.element = el("div", { class: "rating" });
+    this.#build();
+  }
+
+  #build() {
+    const row = el("div", { class: "rating-row", role: "group", "aria-label": "Rate this answer" });
+    for (const thumb of THUMBS) {
+      const node = button(thumb.label, {
+        class: `chip ${thumb.action}`, "aria-pressed": "false", title: `${thumb.label} (${thumb.action[0]})`,
+        onclick: () => this.thumb(thumb.value),
+      }, emoji(thumb.sign));
+      this.#buttons.push({ ...thumb, node });
+      row.append(node);
+    }
+    this.stars = el("span", { class: "stars", role: "group", "aria-label": "Stars" });
+    for (let count = 1; count <= MOST; count += 1) {
+      const label = count === 1 ? "1 star" : `${count} stars`;
+      const node = button("", {
+        class: "star", "aria-pressed": "false", "aria-label": label, title: `${label} (${count})`,
+        onclick: () => this.star(count),
+      }, emoji("★"));
+      this.#stars.push(node);
+      this.stars.append(node);
+    }
+    this.toggle = button("Stars", {
+      class: "quiet", "aria-expanded": "false", onclick: () => this.#openStars(!this.#starsOpen),
+    }, emoji("☆"));
+    this.why = button("Say why", { class: "quiet", title: "Say why (c)", "aria-expanded": "false", onclick: () => this.write("comment") });
+    this.better = button("Better answer", { class: "quiet", title: "Better answer (e)", "aria-expanded": "false", onclick: () => this.write("better") });
+    this.back = button("Undo", { class: "quiet", title: "Undo (u)", onclick: () => this.undo() });
+    row.append(this.toggle, this.stars, this.why, this.better, this.back);
+    this.offer = el("div", { class: "offer" });
+    this.receipt = el("p", { class: "receipt", role: "status" });
+    this.form = el("div", { class: "form-place" });
+    this.element.append(row, this.form, this.receipt, this.offer);
+    this.#openStars(this.#starsOpen);
+    this.show({});
+  }
+
+  #openStars(open) {
+    this.#starsOpen = open;
+    this.stars.hidden = !open;
+    this.toggle.setAttribute("aria-expanded", String(open));
+  }
+
+  // What this person has said of the answer: `thumb`, `stars`, `comment`, `better`.
+  get said() {
+    return this.#said;
+  }
+
+  show(said) {
+    this.#said = said;
+    for (const thumb of this.#buttons) {
+      thumb.node.setAttribute("aria-pressed", String(said.thumb === thumb.value));
+    }
+    this.#stars.forEach((node, index) => {
+      node.setAttribute("aria-pressed", String(said.stars === index + 1));
+      node.classList.toggle("lit", index < (said.stars || 0));
+    });
+    if (said.stars) this.#openStars(true);
+    const words = [said.comment && "your reason", said.better && "your better answer"].filter(Boolean);
+    this.element.classList.toggle("said", Object.keys(said).length > 0);
+    this.why.classList.toggle("given", Boolean(said.comment));
+    this.better.classList.toggle("given", Boolean(said.better));
+    this.why.setAttribute("aria-label", said.comment ? "Say why: your reason is kept" : "Say why");
+    this.better.setAttribute("aria-label", said.better ? "Better answer: yours is kept" : "Better answer");
+    this.back.hidden = !(said.thumb || said.stars || words.length);
+  }
+
+  thumb(value) {
+    const again = this.#said.thumb === value;
+    if (again) return this.#do({ undo: "button" }, { thumb: undefined });
+    return this.#do({ press: value > 0 ? "good" : "bad" }, { thumb: value });
+  }
+
+  star(count) {
+    this.#openStars(true);
+    if (this.#said.stars === count) return this.#do({ undo: "stars" }, { stars: undefined });
+    return this.#do({ press: `star:${count}` }, { stars: count });
+  }
+
+  undo() {
+    return this.#do({ undo: "" }, { thumb: undefined, stars: undefined, comment: undefined, better: undefined });
+  }
+
+  press(action) {
+    this.tell("", []);
+    return this.#act({ press: action });
+  }
+
+  // Shown at once; what goodbot makes of it follows, and corrects it.
+  async #do(event, change) {
+    const before = this.#said;
+    this.tell("", []);
+    this.show(Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, v]) => v !== undefined)));
+    const done = await this.#act(event);
+    if (done && done.outcome !== "accepted") this.show(before);
+    return done;
+  }
+
+  // A word for this person alone, and what they may press next.
+  tell(text, offer = [], bad = false) {
+    this.receipt.textContent = text;
+    this.receipt.classList.toggle("error", bad);
+    this.offer.replaceChildren();
+    if (!offer.length) return;
+    const group = el("div", { class: "offer-row", role: "group", "aria-label": "Another answer" });
+    group.append(el("span", { class: "offer-label" }, "Try again:"));
+    for (const one of offer) {
+      group.append(button(one.label, { class: "chip small", onclick: () => this.press(one.action) }));
+    }
+    this.offer.append(group);
+  }
+
+  // A place to type a reason or a better answer.
+  write(kind) {
+    const trigger = kind === "better" ? this.better : this.why;
+    const asked = kind === "better" ? "What should the answer have been?" : "What was wrong, or right?";
+    const area = el("textarea", { rows: kind === "better" ? "5" : "3", maxlength: "10000", "aria-label": asked, placeholder: asked });
+    area.value = this.#said[kind] || "";
+    const close = () => {
+      this.form.replaceChildren();
+      trigger.setAttribute("aria-expanded", "false");
+      trigger.focus();
+    };
+    const send = async (event) => {
+      event?.preventDefault();
+      const text = area.value.trim();
+      if (!text) return area.focus();
+      close();
+      return this.#do({ [kind]: text }, { [kind]: text });
+    };
+    const form = el("form", { class: "words", onsubmit: send },
+      el("label", {}, el("span", { class: "label" }, asked), area),
+      el("div", { class: "row" },
+        el("button", { type: "submit", class: "primary small" }, "Keep it"),
+        button("Cancel", { class: "quiet small", onclick: close })));
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") { event.stopPropagation(); close(); }
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(event);
+    });
+    trigger.setAttribute("aria-expanded", "true");
+    this.form.replaceChildren(form);
+    area.focus();
+  }
+}

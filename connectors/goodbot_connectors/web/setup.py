@@ -1,0 +1,23 @@
+"""Setting the browser up: nothing is needed elsewhere, so there is little to ask or to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goodbot.setup import Check, ConnectorSetup, Identity
+
+
+class WebSetup(ConnectorSetup):
+    """The daemon's own pages."""
+
+    title = "The browser"
+    guide = "Start goodbot; `goodbot web` gives you a link that logs you in."
+    pairs = False
+
+    async def identify(self) -> Identity:
+        """There is no account but our own."""
+        return Identity(account="web", name="goodbot's own pages")
+
+    async def examine(self) -> Sequence[Check]:
+        """Whether its address can be had is looked at with the other ports."""
+        return ()

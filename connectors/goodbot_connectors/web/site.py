@@ -1,0 +1,60 @@
+"""The files of the pages: read once, named by us, no path of anybody's making."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+
+from aiohttp import hdrs, web
+
+_TYPES = {
+    "html": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+}
+_PAGES = {"/": "chat.html", "/rate": "rate.html", "/login": "login.html"}
+_FILES = "/files/"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class File:
+    """One file as it is sent; `tag` changes with its content."""
+
+    data: bytes
+    type: str
+    tag: str
+
+
+class Site:
+    """Answers with pages and files. They hold nothing of anybody: no session is needed."""
+
+    def __init__(self) -> None:
+        folder = resources.files("goodbot_connectors.web") / "pages"
+        self._files = {
+            one.name: _file(one.name, one.read_bytes()) for one in folder.iterdir() if one.is_file()
+        }
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path that is answered."""
+        pages = set(_PAGES.values())
+        files = (f"{_FILES}{name}" for name in sorted(self._files) if name not in pages)
+        return (*_PAGES, *files)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """A page or a file, or that it has not changed."""
+        name = _PAGES.get(request.path) or request.path.removeprefix(_FILES)
+        found = self._files[name]  # only `paths` are routed here
+        headers = {hdrs.ETAG: f'"{found.tag}"', hdrs.CACHE_CONTROL: "no-cache"}
+        if any(tag.value == found.tag for tag in request.if_none_match or ()):
+            return web.Response(status=304, headers=headers)
+        return web.Response(
+            body=found.data, content_type=found.type, charset="utf-8", headers=headers
+        )
+
+
+def _file(name: str, data: bytes) -> File:
+    type_ = _TYPES[name.rpartition(".")[2]]
+    return File(data=data, type=type_, tag=hashlib.sha256(data).hexdigest()[:16])
