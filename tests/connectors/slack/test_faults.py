@@ -304,6 +304,7 @@ async def test_a_network_dead_for_ten_minutes_loses_nothing(slack: FakeSlack, ap
     assert [d.state for d in slack.outbox.log[-3:]] == ["lost"] * 3
     third = slack.people.say("ada", "said at the end of it")
     slack.people.react("ada", other.channel, other.ts, "tada")
+    assert "is down" in app.connectors.troubles["slack"], "`status` says so meanwhile"
     await pass_time(slack, 100)
     slack.mend()
 
@@ -334,6 +335,7 @@ async def test_a_network_dead_for_ten_minutes_loses_nothing(slack: FakeSlack, ap
 
     await eventually(at_rest)
     assert await rated(app) == [(1.0,), (1.0,)], "told twice, counted once"
+    assert app.connectors.troubles == {}
 
 
 async def test_a_restart_asks_for_reactions_that_were_missed(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from goodbot.events import ChannelKind, ChannelRef, MessageRef
-from goodbot.testing.connector_base import eventually
+from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.fakes.telegram import TOKEN, WRONG_TOKEN, FakeTelegram, TelegramDriver
 from goodbot.testing.fakes.telegram.keyboards import buttons
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.telegram import callback
+from goodbot_connectors.telegram import SPEC, callback
 from goodbot_connectors.telegram.config import TOKEN as NAME
 from goodbot_connectors.telegram.config import TelegramSettings
 
 from tests.connectors.telegram.schema import check_call, check_result, check_type, specified
+
+if TYPE_CHECKING:
+    from goodbot_connectors.telegram.connector import TelegramConnector
 
 ENVIRON = {NAME: TOKEN}
 
@@ -85,6 +89,17 @@ class Driver(TelegramDriver):
     async def _look_up(self) -> None:
         if self.host is not None:
             self._kept = json.loads(await self.host.get("data") or "{}")
+
+
+@contextlib.asynccontextmanager
+async def connected(driver: Driver, host: RecordingHost) -> AsyncIterator[TelegramConnector]:
+    """Our connector on the fake, started, until the end of the block."""
+    connector: Any = build(SPEC, host, driver)
+    await connector.start()
+    try:
+        yield connector
+    finally:
+        await connector.stop()
 
 
 def channel(

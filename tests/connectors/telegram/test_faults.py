@@ -20,14 +20,19 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors import telegram as plugin
 from goodbot_connectors.telegram import SPEC
 
-from tests.connectors.telegram.fake import ENVIRON, Driver, channel, check_conversation
+from tests.connectors.telegram.fake import (
+    ENVIRON,
+    Driver,
+    channel,
+    check_conversation,
+    connected,
+)
 from tests.core.builders import Fake, check_store, rows
 from tests.end_to_end.beside import goodbot
 from tests.support import require
 
 if TYPE_CHECKING:
     from goodbot.app import App
-    from goodbot_connectors.telegram.connector import TelegramConnector
 
 GOOD, BAD = Button(action="good", label="👍"), Button(action="bad", label="👎")
 TEN_MINUTES = 600.0
@@ -43,16 +48,6 @@ async def host(driver: Driver, tmp_path: Path) -> AsyncIterator[RecordingHost]:
     host = RecordingHost(SPEC, state_dir=tmp_path, environ=driver.environ)
     yield host
     await host.close()
-
-
-@contextlib.asynccontextmanager
-async def connected(driver: Driver, host: RecordingHost) -> AsyncIterator[TelegramConnector]:
-    connector: Any = build(SPEC, host, driver)
-    await connector.start()
-    try:
-        yield connector
-    finally:
-        await connector.stop()
 
 
 def offsets(fake: FakeTelegram) -> list[int]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import Event, RatingEvent
 from goodbot_connectors.telegram import attachments, callback, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.intake import migration, next_offset, query_ids
@@ -15,6 +13,7 @@ from goodbot_connectors.telegram.normalize import Identity, Normalizer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.connectors.recorded import recordings, shown
 from tests.connectors.telegram.schema import check_type, standard_emoji
 
 ME = Identity(id="4200001", username="the_good_bot")
@@ -22,37 +21,13 @@ SETTINGS = TelegramSettings(good=(*TelegramSettings().good, "5210952531676504517
 LONG = "run:rollback since 2026-11-21T18:30:00+00:00 yes because it became rude"
 KEPT = {callback.key(f"{LONG}:5f1e"): f"{LONG}:5f1e"}
 NORMALIZER = Normalizer(me=ME, values=emoji.values(SETTINGS), kept=KEPT)
-RECORDINGS = {
-    f"{path.stem}: {name}": case
-    for path in sorted((Path(__file__).parents[1] / "recordings" / "telegram").glob("*.json"))
-    for name, case in json.loads(path.read_text(encoding="utf-8")).items()
-}
+RECORDINGS = recordings("telegram")
 EVERY = pytest.mark.parametrize("case", RECORDINGS.values(), ids=RECORDINGS.keys())
-
-
-def facts(event: Event) -> dict[str, Any]:
-    """What the recordings say of an event, under their names."""
-    found = {name: getattr(event, name) for name in type(event).__dataclass_fields__}
-    rating = {"rating": event.kind.value} if isinstance(event, RatingEvent) else {}
-    return found | rating | {
-        "event": type(event).__name__,
-        "user": event.user.id,
-        "channel": event.channel.id,
-        "kind": event.channel.kind.value,
-        "thread": event.channel.thread,
-        "time_ms": event.order.time_ms,
-        "attachments": list(getattr(event, "attachments", [])),
-    }  # fmt: skip
 
 
 @EVERY
 def test_recorded(case: dict[str, Any]) -> None:
-    events = NORMALIZER.events(case["update"])
-    shown = [
-        {name: facts(event)[name] for name in wanted}
-        for event, wanted in zip(events, case["events"], strict=True)
-    ]
-    assert shown == case["events"]
+    assert shown(NORMALIZER.events(case["update"]), case["events"]) == case["events"]
 
 
 @EVERY

@@ -40,6 +40,8 @@ async def test_polling_backs_off_and_goes_on(peer: TelegramPeer, tmp_path: Path)
     assert 1 <= first <= 2
     assert 1 <= second <= 2
     assert 11 <= third <= 12.1, "what Telegram asks for, and a little"
+    assert len(host.troubles) >= 2
+    assert host.troubles[-1] == "", "one bad answer is no trouble, several are"
     await host.close()
 
 
@@ -97,6 +99,9 @@ async def test_who_is_refused_updates_asks_again_in_a_minute(
     [pause] = clock.slept
     assert 60 <= pause <= 66
     assert sentence in caplog.text
+    trouble, well = host.troubles
+    assert sentence in trouble, "`status` says so meanwhile"
+    assert well == ""
 
 
 async def test_a_start_that_is_refused_updates_can_be_tried_again(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -22,12 +21,11 @@ from goodbot.testing.fakes.telegram.webhook import HEADER
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
 
-from tests.connectors.telegram.fake import Driver, channel, check_conversation
+from tests.connectors.telegram.fake import Driver, channel, check_conversation, connected
 from tests.support import require
 
 if TYPE_CHECKING:
     from goodbot.connector import ConnectorSpec
-    from goodbot_connectors.telegram.connector import TelegramConnector
 
 PUBLIC = "https://bots.example"
 PATH = "/goodbot/telegram"
@@ -53,16 +51,6 @@ async def host(driver: Driver, tmp_path: Path) -> AsyncIterator[RecordingHost]:
     host = RecordingHost(SPEC, state_dir=tmp_path, environ=driver.environ)
     yield host
     await host.close()
-
-
-@contextlib.asynccontextmanager
-async def connected(driver: Driver, host: RecordingHost) -> AsyncIterator[TelegramConnector]:
-    connector: Any = build(SPEC, host, driver)
-    await connector.start()
-    try:
-        yield connector
-    finally:
-        await connector.stop()
 
 
 class TestTelegramWebhook(ConnectorContract):

@@ -77,7 +77,7 @@ class Screen:
             f"all its data: {result['home']}\n\nWhat next:"
             f"\n  {program} chat --demo-model   talk to the tiny model and rate it yourself"
             f"\n  {program} demo --like terse   teach it another style"
-            f"\n  {program} init                set up a bot of your own, on Telegram or here"
+            f"\n  {program} init                set up a bot of your own, on a platform or here"
         )
 
     def _say(self, text: str) -> None:

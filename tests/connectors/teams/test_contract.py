@@ -1,0 +1,18 @@
+"""The Teams connector against the contract, with every token checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from goodbot.testing.connector import ConnectorContract
+
+
+class TestTeams(ConnectorContract):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "goodbot_connectors.teams"
+
+    @pytest.fixture
+    async def platform(self, peer: Any) -> Any:
+        return peer

@@ -1,0 +1,126 @@
+"""A real Chromium, headless, and a person in front of it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from goodbot.events import RatingEvent
+from goodbot.testing.connector_base import eventually
+
+from tests.connectors.web.scripted import Scripted
+from tests.support import chromium as find_chromium
+from tests.support import require
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+)  # fmt: skip
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 360, "height": 740}
+
+
+class Person:
+    """Somebody with one browser of their own: separate cookies, as many tabs as they open.
+
+    `page` is playwright's; `troubles` is what the pages complained of: none is expected.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.page: Any = None
+        self.troubles: list[str] = []
+
+    async def open(self, url: str) -> Any:
+        """A new tab there."""
+        self.page = await self.context.new_page()
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self.page.on("console", self._heard)
+        await self.page.goto(url)
+        return self.page
+
+    def _heard(self, message: Any) -> None:
+        away = ("Failed to load resource", "WebSocket connection to")  # while goodbot is not there
+        if message.type == "error" and not message.text.startswith(away):
+            self.troubles.append(message.text)
+
+    async def sign_in(self, link: str) -> None:
+        """Open a one-time link, press the button, and wait for the chat."""
+        await self.open(link)
+        await self.page.get_by_role("button", name="Sign in").click()
+        await self.page.wait_for_url("**/")
+        await self.page.locator("#sign-out").wait_for()
+
+    async def come_back(self, bot: Scripted, user: str) -> None:
+        """Open the chat with the cookie of an earlier visit."""
+        cookie = {
+            "name": f"goodbot-{bot.address.rpartition(':')[2]}", "url": bot.address,
+            "value": await bot.connector._sessions.begin(user), "httpOnly": True,
+            "sameSite": "Strict",
+        }  # fmt: skip
+        await self.context.add_cookies([cookie])
+        await self.open(bot.address)
+        await self.page.locator("#sign-out").wait_for()
+
+    async def ask(self, text: str) -> Any:
+        """Type a question and wait for the whole answer; its article."""
+        before = await self.page.locator("article.bot .rating").count()
+        await self.page.get_by_label("Message", exact=True).fill(text)
+        await self.page.keyboard.press("Enter")
+        await self.page.locator("article.bot .rating").nth(before).wait_for()
+        return self.page.locator("article.bot").last
+
+    async def key(self, *keys: str) -> None:
+        """Leave whatever field it is, and press these."""
+        await self.page.evaluate("document.activeElement.blur()")
+        for key in keys:
+            await self.page.keyboard.press(key)
+
+    async def sees(self, text: str) -> None:
+        """Wait until this is on the page, to be seen."""
+        await self.page.get_by_text(text).locator("visible=true").first.wait_for()
+
+    async def scrolls_sideways(self) -> bool:
+        return await self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
+def pressed(article: Any, name: str) -> Any:
+    """The button of this name, if it is pressed."""
+    return article.locator(f'button[aria-pressed="true"]:has-text("{name}")')
+
+
+@contextlib.asynccontextmanager
+async def launched() -> AsyncIterator[Any]:
+    """A Chromium; skips with the reason where there is none, or no playwright."""
+    api = require("playwright.async_api")
+    path = find_chromium()
+    async with api.async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        await browser.close()
+
+
+@contextlib.asynccontextmanager
+async def person(browser: Any, **options: Any) -> AsyncIterator[Person]:
+    """Somebody with a fresh profile."""
+    context = await browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
+    context.set_default_timeout(15_000)
+    somebody = Person(context)
+    yield somebody
+    await context.close()
+    assert not somebody.troubles, somebody.troubles
+
+
+def told(bot: Scripted) -> list[RatingEvent]:
+    """What the core was told of answers, oldest first."""
+    return [event for event in bot.events if isinstance(event, RatingEvent)]
+
+
+async def until(look: Callable[[], object]) -> None:
+    """Wait for something that a press sets off."""
+
+    async def seen() -> bool:
+        return bool(look())
+
+    await eventually(seen)

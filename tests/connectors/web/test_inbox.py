@@ -1,0 +1,75 @@
+"""The inbox in a real Chromium: answers of every connector, rated one after the other."""
+
+from __future__ import annotations
+
+import pytest
+from goodbot.events import RatingKind
+
+from tests.connectors.web.browsing import (
+    Person,
+    pressed,
+    told,
+    until,
+)
+from tests.connectors.web.scripted import Scripted, waiting
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_the_inbox_is_rated_by_keyboard(ada: Person, bot: Scripted) -> None:
+    for number, place in enumerate(("telegram", "slack", "telegram")):
+        bot.waiting.append(
+            waiting(f"t{number}", f"Question {number}?", f"Answer {number}.", connector=place)
+        )
+    await ada.page.get_by_role("link", name="Rate").click()
+    await ada.sees("Question 0?")
+    await ada.key("g")
+    await ada.sees("Question 1?")
+    await ada.sees("12 of 40 until the next training")
+    await ada.key("s")
+    await ada.sees("Question 2?")
+    await ada.key("2")
+    await ada.sees("All rated")
+    rated = [(event.turn, event.value, event.source) for event in told(bot)]
+    assert rated == [("t0", 1.0, "button"), ("t2", -0.5, "stars")]
+    await ada.sees("13 of 40")
+    await ada.key("u")
+    await ada.sees("Question 2?")
+    await until(lambda: told(bot)[-1].kind is RatingKind.RETRACT)
+    assert told(bot)[-1].turn == "t2"
+    await ada.key("c")
+    await ada.page.keyboard.type("It is about cats.")
+    await ada.page.keyboard.press("Control+Enter")
+    await until(lambda: told(bot)[-1].text == "It is about cats.")
+    await ada.sees("Question 2?")
+
+
+async def test_the_inbox_is_narrowed_down(ada: Person, bot: Scripted) -> None:
+    for number, place in enumerate(("telegram", "slack")):
+        bot.waiting.append(waiting(f"t{number}", f"Question {number}?", "Answer.", connector=place))
+    bot.waiting.append(waiting("t2", "Rated?", "Yes.", label=1.0, connector="slack"))
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.page.get_by_role("combobox", name="From").select_option("slack")
+    await ada.sees("Question 1?")
+    await ada.page.get_by_role("combobox", name="Which").select_option("rated by you")
+    await ada.sees("Rated?")
+    await pressed(ada.page.locator(".card"), "Good").wait_for()
+    await ada.page.reload()
+    await ada.sees("Rated?")
+    await ada.page.get_by_role("searchbox", name="Words").fill("nothing of that kind")
+    await ada.sees("Nothing matches")
+    await ada.page.goto(f"{bot.address}/rate?since=1")
+    await ada.sees("Question 0?")
+
+
+async def test_many_answers_come_page_by_page(ada: Person, bot: Scripted) -> None:
+    for number in range(120):
+        bot.waiting.append(waiting(f"t{number:03}", f"Question {number}?", "Answer."))
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.sees("Question 0?")
+    await ada.key(*"s" * 49)
+    await ada.sees("Question 49?")
+    await ada.key("s")
+    await ada.sees("Question 50?")
+    await ada.key("s")
+    await ada.sees("Question 51?")

@@ -1,0 +1,167 @@
+"""Conversations and sessions over restarts, time and a `forget me`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from goodbot.errors import RetriableError, StoreError
+from goodbot.events import MessageEvent, Reply
+from goodbot.testing import VirtualClock
+from goodbot.testing.host import RecordingHost
+from goodbot_connectors.web import SPEC, WebSettings
+from goodbot_connectors.web.connector import WebConnector
+from goodbot_connectors.web.entries import YOU, Entry
+from goodbot_connectors.web.normalize import channel_ref
+from goodbot_connectors.web.sessions import Sessions
+from goodbot_connectors.web.shelf import Shelf
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[RecordingHost]:
+    host = RecordingHost(SPEC, state_dir=tmp_path, clock=VirtualClock())
+    yield host
+    await host.close()
+
+
+def clock(host: RecordingHost) -> VirtualClock:
+    assert isinstance(host.clock, VirtualClock)
+    return host.clock
+
+
+async def shelf(host: RecordingHost) -> Shelf:
+    made = Shelf(host, 30)
+    await made.load()
+    return made
+
+
+async def keep(host: RecordingHost, on: Shelf, user: str, id_: str, text: str) -> None:
+    talk = await on.open(user, id_)
+    at = int(host.clock.now() * 1000)
+    talk.put(Entry(id=f"q-{len(talk.entries)}", by=YOU, text=text, at=at))
+    assert await on.save(user, talk)
+
+
+async def test_conversations_outlive_a_restart_the_last_touched_first(host: RecordingHost) -> None:
+    first = await shelf(host)
+    for id_ in ("cats", "dogs", "cats"):
+        clock(host).advance(1)
+        await keep(host, first, "ada", id_, f"About {id_}")
+    await keep(host, first, "bob", "cats", "Bob's")
+    again = await shelf(host)
+    assert [one.title for one in await again.list("ada")] == ["About cats", "About dogs"]
+    assert len((await again.open("ada", "cats")).entries) == 2
+    assert [one.title for one in await again.list("bob")] == ["Bob's"]
+
+
+async def test_what_nobody_touches_is_not_kept(host: RecordingHost) -> None:
+    first = await shelf(host)
+    await keep(host, first, "ada", "old", "canary")
+    clock(host).advance(31 * DAY)
+    await keep(host, first, "ada", "new", "fresh")
+    assert [one.id for one in await first.list("ada")] == ["new"]
+    assert "canary" not in str(host._values)
+    assert (await (await shelf(host)).open("ada", "old")).entries == []
+
+
+async def test_forgetting_leaves_no_word_and_no_name(host: RecordingHost) -> None:
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    for user in ("ada", "bob"):
+        await connector.send(channel_ref(user, "main"), Reply(text=f"canary of {user}"))
+    sessions = connector._sessions
+    cookie, other = await sessions.begin("ada"), await sessions.begin("bob")
+    assert "ada" in str(host._values)
+    await connector.forget("ada")
+    await connector.forget("ada")
+    assert "ada" not in str(host._values)
+    assert "canary of bob" in str(host._values)
+    assert (sessions.user(cookie), sessions.user(other)) == ("", "bob")
+    assert await connector.private("ada") is None
+    assert (await connector.conversation(channel_ref("ada", "main"))).entries == []
+
+
+async def test_sessions_end_by_themselves(host: RecordingHost) -> None:
+    sessions = Sessions(host, 30)
+    await sessions.load()
+    cookie = await sessions.begin("ada")
+    clock(host).advance(29 * DAY)
+    assert sessions.user(cookie) == "ada"
+    clock(host).advance(2 * DAY)
+    assert sessions.user(cookie) == ""
+    again = Sessions(host, 30)
+    await again.load()
+    assert again.user(cookie) == ""
+
+
+async def test_the_oldest_of_too_many_browsers_is_signed_out(host: RecordingHost) -> None:
+    sessions = Sessions(host, 30)
+    cookies: list[str] = []
+    for _ in range(51):
+        clock(host).advance(1)
+        cookies.append(await sessions.begin("ada"))
+    assert [sessions.user(cookie) for cookie in cookies] == ["", *["ada"] * 50]
+
+
+async def test_an_answer_that_could_not_be_kept_is_sent_again(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    place = channel_ref("ada", "main")
+    stream = connector.stream(place, "q1")
+    await stream.append("It is")
+
+    async def full(key: str, value: str) -> None:
+        raise StoreError("no space left on the device (a test says so)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "set", full)
+        with pytest.raises(RetriableError, match="no space left"):
+            await stream.finish(Reply(text="It is 4.", turn="t"))
+    [ref] = await stream.finish(Reply(text="It is 4.", turn="t"))
+    again = WebConnector(host, WebSettings())
+    await again.start()
+    [kept] = (await again.conversation(place)).entries
+    assert (kept.id, kept.text, kept.state) == (ref.id, "It is 4.", "")
+
+
+async def test_an_answer_that_is_sent_again_after_a_crash_takes_its_own_place(
+    host: RecordingHost,
+) -> None:
+    place = channel_ref("ada", "main")
+    for _ in range(2):
+        connector = WebConnector(host, WebSettings())
+        await connector.start()
+        await connector.stream(place, "q1").finish(Reply(text="It is 4.", turn="t"))
+    assert len((await connector.conversation(place)).entries) == 1
+
+
+async def test_a_question_whose_commit_outlived_a_crash_is_shown_once_before_its_answer(
+    host: RecordingHost,
+) -> None:
+    place = channel_ref("ada", "main")
+    sent = {"id": "q1", "in": "main", "say": "What is 2 + 2?"}
+    first = WebConnector(host, WebSettings())
+    await first.start()
+    host.freeze()
+    dying = asyncio.create_task(first._take("ada", sent))
+    await host.received(MessageEvent)
+    dying.cancel()
+    await asyncio.gather(dying, return_exceptions=True)
+    host.release()
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    await connector.stream(place, "q1").finish(
+        Reply(text="4.", turn="t")
+    )  # out of the core's inbox
+    for _ in range(2):  # the page was never told that we have it
+        done = await connector._take("ada", sent)
+        assert (done["taken"], done["outcome"]) == ("q1", "accepted")
+    shown = [(one.text, one.state) for one in (await connector.conversation(place)).entries]
+    assert shown == [("What is 2 + 2?", ""), ("4.", "")]
+    assert len(host.events) == 1

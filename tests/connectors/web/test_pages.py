@@ -1,0 +1,292 @@
+"""The chat in a real Chromium, beside a core whose answers a test decides."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from goodbot.events import MessageEvent, PressEvent, RatingKind, Reply
+
+from tests.connectors.web.browsing import (
+    Person,
+    person,
+    pressed,
+    told,
+    until,
+)
+from tests.connectors.web.scripted import Scripted
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_a_link_signs_in_once_and_leaves_the_address_bar(
+    chromium: Any, bot: Scripted
+) -> None:
+    link = bot.link("ada")
+    async with person(chromium) as ada:
+        await ada.open(link)
+        assert ada.page.url == f"{bot.address}/login"
+        await ada.page.keyboard.press("Enter")  # the button has the focus
+        await ada.page.locator("#sign-out").wait_for()
+        assert await ada.page.locator("#user").inner_text() == "ada"
+        [cookie] = await ada.context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        assert await ada.page.evaluate("document.cookie") == ""
+    async with person(chromium) as bob:
+        await bob.open(link)
+        await bob.page.get_by_role("button", name="Sign in").click()
+        await bob.sees("This link was used already")
+        await bob.page.get_by_label("The link, or its code").fill(bot.link("bob"))
+        await bob.page.keyboard.press("Enter")
+        await bob.page.locator("#sign-out").wait_for()
+
+
+async def test_signing_out_ends_it_in_every_tab(ada: Person, bot: Scripted) -> None:
+    first = ada.page
+    await ada.open(bot.address)
+    await ada.page.get_by_role("button", name="Sign out").click()
+    await ada.page.wait_for_url("**/login")
+    await first.get_by_role("heading", name="You are signed out").wait_for()
+
+
+async def test_an_answer_comes_word_by_word_and_is_rated_by_keyboard(
+    ada: Person, bot: Scripted
+) -> None:
+    bot.go_on.clear()
+    await ada.page.get_by_label("Message", exact=True).fill("one two three four")
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("You said: one")
+    assert await ada.page.locator("article.bot .rating").count() == 0, "not whole yet"
+    assert await ada.page.locator("article.bot").get_attribute("aria-busy") == "true"
+    bot.go_on.set()
+    answer = ada.page.locator("article.bot")
+    await answer.locator(".rating").wait_for()
+    for key, value in (("g", 1.0), ("b", -1.0), ("4", 0.5)):
+        await ada.key(key)
+        await until(lambda value=value: told(bot) and told(bot)[-1].value == value)
+    await pressed(answer, "Bad").wait_for()
+    assert await answer.get_by_label("4 stars").get_attribute("aria-pressed") == "true"
+    assert [event.source for event in told(bot)] == ["button", "button", "stars"]
+    await ada.sees("14 of 40 until the next training.")
+    await ada.key("u")
+    await until(lambda: told(bot)[-1].kind is RatingKind.RETRACT)
+    assert told(bot)[-1].source == "", "all that was said"
+    await pressed(answer, "Bad").wait_for(state="detached")
+
+
+async def test_who_waits_is_told_so(ada: Person, bot: Scripted) -> None:
+    bot.wait_at = 0
+    bot.go_on.clear()
+    await ada.page.get_by_label("Message", exact=True).fill("hello")
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("goodbot is thinking…")
+    await ada.page.reload()
+    await ada.sees("goodbot is thinking…")
+    bot.go_on.set()
+    await ada.sees("You said: hello")
+    assert await ada.page.get_by_text("goodbot is thinking…").count() == 0
+
+
+MARKDOWN = """# A heading
+Some **bold**, *italic* and `code`,
+on two lines. See [the docs](https://example.org/a_b) or http://example.org/x.
+
+- one
+- two **strong**
+
+3. three
+4. four
+
+> quoted
+
+```python
+if a < b:
+    print("**not bold**")
+```
+2 * 3 * 4, a_b_c, and 5 > 4"""
+
+
+async def test_a_little_markdown_is_shown(ada: Person, bot: Scripted) -> None:
+    bot.answers["format"] = MARKDOWN
+    words = (await ada.ask("format")).locator(".words")
+
+    async def texts(selector: str) -> list[str]:
+        return await words.locator(selector).all_inner_texts()
+
+    assert await texts("[role=heading]") == ["A heading"]
+    assert await texts("p strong, p em") == ["bold", "italic"]
+    assert await texts("p code") == ["code"]
+    assert await texts("ul li") == ["one", "two strong"]
+    assert await texts("ol[start='3'] li") == ["three", "four"]
+    assert await texts("blockquote") == ["quoted"]
+    assert await texts("pre") == ['if a < b:\n    print("**not bold**")']
+    assert await words.locator("a").evaluate_all("all => all.map(a => a.href)") == [
+        "https://example.org/a_b", "http://example.org/x",
+    ]  # fmt: skip
+    assert "2 * 3 * 4, a_b_c, and 5 > 4" in await texts("p")
+
+
+async def test_pressing_again_takes_that_press_back(ada: Person, bot: Scripted) -> None:
+    answer = await ada.ask("hello")
+    good = answer.get_by_role("button", name="Good")
+    await good.click()
+    await ada.sees("Good. 12 of 40")
+    await good.click()
+    await ada.sees("Taken back.")
+    assert [(event.kind, event.source) for event in told(bot)] == [
+        (RatingKind.RATE, "button"), (RatingKind.RETRACT, "button"),
+    ]  # fmt: skip
+    assert await good.get_attribute("aria-pressed") == "false"
+
+
+async def test_a_bad_answer_is_tried_again_in_its_place(ada: Person, bot: Scripted) -> None:
+    answer = await ada.ask("hello")
+    await answer.get_by_role("button", name="Bad").click()
+    await answer.get_by_role("button", name="Too long").click()
+    await ada.sees("Here is another answer.")
+    assert await ada.page.locator("article.bot").count() == 1
+    assert await ada.page.get_by_text("You said: hello").count() == 0
+    await answer.locator(".rating").wait_for()
+    assert await pressed(answer, "Bad").count() == 0, "another answer starts with no rating"
+    [press] = [event for event in bot.events if isinstance(event, PressEvent)]
+    assert (press.action, press.turn) == ("again:long", told(bot)[0].turn)
+
+
+async def test_a_reason_and_a_better_answer_are_typed_in_place(ada: Person, bot: Scripted) -> None:
+    answer = await ada.ask("hello")
+    await ada.key("c")
+    await ada.page.keyboard.type("Too stiff,\nand too long.")
+    await ada.page.get_by_role("button", name="Keep it").click()
+    await ada.sees("Your reason is kept.")
+    await ada.key("e")
+    await ada.page.keyboard.type("Hi!")
+    await ada.page.keyboard.press("Control+Enter")
+    await ada.sees("Your better answer is kept.")
+    assert [(event.kind, event.text) for event in told(bot)] == [
+        (RatingKind.COMMENT, "Too stiff,\nand too long."), (RatingKind.BETTER, "Hi!"),
+    ]  # fmt: skip
+    await answer.get_by_role("button", name="Say why: your reason is kept").click()
+    shown = await ada.page.get_by_label("What was wrong, or right?").input_value()
+    assert shown == "Too stiff,\nand too long.", "to be read again, and changed"
+
+
+async def test_stop_ends_an_answer_and_keeps_what_was_written(ada: Person, bot: Scripted) -> None:
+    bot.go_on.clear()
+    bot.pause = 0.02
+    await ada.page.get_by_label("Message", exact=True).fill("one two three four")
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("You said: one")
+    await ada.page.get_by_role("button", name="Stop the answer").click()
+    await asyncio.sleep(0.1)
+    bot.go_on.set()
+    await ada.sees("Stopped.")
+    article = ada.page.locator("article.bot")
+    assert await article.locator(".words").inner_text() == "You said: one"
+    assert await article.locator(".rating").count() == 0
+    assert not await ada.page.get_by_role("button", name="Stop the answer").is_visible()
+
+
+async def test_a_stop_that_comes_too_late_stops_nothing_later(ada: Person, bot: Scripted) -> None:
+    answer = await ada.ask("hello")
+    id_ = await answer.get_attribute("data-id")
+    await ada.page.evaluate(
+        "body => fetch('/api/do', {method: 'POST', body, headers: {'Content-Type': 'application/json'}})",
+        f'{{"stop": "{id_}", "in": "main", "id": "s1"}}',
+    )
+    await answer.get_by_role("button", name="Bad").click()
+    await answer.get_by_role("button", name="Wrong").click()
+    await ada.sees("Here is another answer.")
+
+
+async def test_a_command_is_answered_for_this_person(ada: Person, bot: Scripted) -> None:
+    await ada.page.get_by_label("Message", exact=True).fill("/rl status now")
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("You typed status.")
+    await ada.sees("/rl status now")
+    await ada.page.get_by_role("button", name="Dismiss").click()
+    assert await ada.page.locator("article.command").count() == 0
+
+
+async def test_several_conversations_and_a_reload_show_what_was_said(
+    ada: Person, bot: Scripted
+) -> None:
+    await ada.ask("About cats")
+    await ada.page.get_by_role("button", name="New conversation").click()
+    answer = await ada.ask("About dogs")
+    await answer.get_by_role("button", name="Good").click()
+    await ada.sees("Good. 12 of 40")
+    first, second = [event for event in bot.events if isinstance(event, MessageEvent)]
+    assert first.channel.thread != second.channel.thread
+    await ada.page.reload()
+    await ada.sees("You said: About dogs")
+    await pressed(ada.page.locator("article.bot"), "Good").wait_for()
+    assert await ada.page.get_by_text("You said: About cats").count() == 0
+    await ada.page.get_by_role("link", name="About cats").click()
+    await ada.sees("You said: About cats")
+
+
+async def test_two_tabs_show_the_same(ada: Person, bot: Scripted) -> None:
+    await ada.ask("hello")
+    first = ada.page
+    second = await ada.open(first.url)
+    await ada.sees("You said: hello")
+    await first.bring_to_front()
+    await first.get_by_role("button", name="Bad").click()
+    await pressed(second.locator("article.bot"), "Bad").wait_for()
+    ada.page = first
+    await ada.ask("and again")
+    await second.get_by_text("You said: and again").wait_for()
+
+
+async def test_what_is_typed_while_goodbot_is_away_comes_when_it_is_back(
+    ada: Person, bot: Scripted
+) -> None:
+    answer = await ada.ask("before")
+    await bot.connector.stop()
+    await ada.sees("goodbot cannot be reached.")
+    await ada.page.get_by_label("Message", exact=True).fill("typed while away")
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("Not sent yet.")
+    await answer.get_by_role("button", name="Good").click()
+    await ada.page.reload()  # the page cannot be served now, its outbox is still there
+    await bot.restart()
+    await ada.page.reload()
+    await ada.sees("You said: typed while away")
+    await until(lambda: told(bot))
+    asked = [event.text for event in bot.events if isinstance(event, MessageEvent)]
+    assert asked == ["before", "typed while away"]
+    assert [event.value for event in told(bot)] == [1.0]
+
+
+async def test_a_page_that_stayed_open_over_a_restart_goes_on(ada: Person, bot: Scripted) -> None:
+    await ada.ask("before")
+    await bot.restart()
+    await ada.ask("after")
+    await ada.sees("You said: before")
+    assert not await ada.page.locator("#banner").is_visible()
+
+
+async def test_a_message_that_the_disk_refused_is_sent_again(ada: Person, bot: Scripted) -> None:
+    bot.refuse(2)
+    await ada.ask("keep this")
+    assert len([event for event in bot.events if isinstance(event, MessageEvent)]) == 1
+
+
+async def test_news_are_a_conversation_of_their_own(ada: Person, bot: Scripted) -> None:
+    channel = await bot.connector.private("ada")
+    assert channel is not None
+    await bot.connector.send(channel, Reply(text="Version 2 is in use.", silent=True))
+    await ada.page.get_by_role("link", name="News from goodbot").click()
+    await ada.sees("Version 2 is in use.")
+
+
+async def test_people_see_their_own_only(chromium: Any, ada: Person, bot: Scripted) -> None:
+    await ada.ask("a secret of mine")
+    async with person(chromium) as bob:
+        await bob.come_back(bot, "bob")
+        await bob.ask("hello")
+        assert await bob.page.get_by_text("a secret of mine").count() == 0
+        await bob.page.goto(ada.page.url)
+        await bob.page.get_by_label("Message", exact=True).wait_for()
+        assert await bob.page.get_by_text("a secret of mine").count() == 0

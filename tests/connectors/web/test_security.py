@@ -1,0 +1,250 @@
+"""What another page, a stranger or a broken client may do to the pages: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from goodbot.events import MessageEvent, RatingEvent
+from goodbot_connectors.web.guard import CONTENT_POLICY, LARGEST
+from goodbot_connectors.web.site import Site
+
+from tests.connectors.web.peer import Browser
+from tests.connectors.web.scripted import Scripted, scripted, waiting
+
+OTHERS = (
+    "null", "", "http://127.0.0.1:1", "https://evil.example", "http://localhost", "file://",
+    "http://127.0.0.1.evil.example", "http://evil.example#", "javascript:0", "http://[", "*",
+)  # fmt: skip
+SAY = {"id": "a1", "at": 1, "in": "main", "say": "hello"}
+
+
+@pytest.fixture
+async def bot(tmp_path: Path) -> AsyncIterator[Scripted]:
+    async with scripted(tmp_path) as bot:
+        yield bot
+        assert bot.failures == []
+
+
+@pytest.fixture
+async def ada(bot: Scripted) -> AsyncIterator[Browser]:
+    """Signed in."""
+    browser = Browser(bot.address)
+    bot.codes["ada's code"] = "ada"
+    await browser.log_in("ada's code")
+    yield browser
+    await browser.close()
+
+
+@pytest.fixture
+async def stranger(bot: Scripted) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(bot.address, headers={"Origin": bot.address}) as http:
+        yield http
+
+
+async def status(http: aiohttp.ClientSession, method: str, path: str, **options: Any) -> int:
+    async with http.request(method, path, **options) as response:
+        await response.read()
+        return response.status
+
+
+@pytest.mark.parametrize("origin", OTHERS)
+@pytest.mark.parametrize("path", ["/api/do", "/api/login", "/api/logout"])
+async def test_no_other_page_can_do_anything(
+    bot: Scripted, ada: Browser, origin: str, path: str
+) -> None:
+    bot.codes["another"] = "bob"
+    body = {**SAY, "code": "another"}
+    assert await status(ada.http, "POST", path, json=body, headers={"Origin": origin}) == 403
+    assert (bot.events, set(bot.codes)) == ([], {"another"})
+    assert await status(ada.http, "GET", "/api/me") == 200, "still signed in"
+
+
+async def test_without_an_origin_nothing_is_done(bot: Scripted, ada: Browser) -> None:
+    async with aiohttp.ClientSession(bot.address, cookie_jar=ada.http.cookie_jar) as http:
+        assert await status(http, "POST", "/api/do", json=SAY) == 403
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+            await http.ws_connect("/api/live")
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+async def test_what_a_browser_says_came_from_elsewhere_reads_nothing(
+    ada: Browser, site: str
+) -> None:
+    """Pages at another port of this host are same-site: they would have the cookie."""
+    for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/live"):
+        assert await status(ada.http, "GET", path, headers={"Sec-Fetch-Site": site}) == 403
+
+
+@pytest.mark.parametrize("origin", OTHERS[:5])
+async def test_the_live_line_is_refused_before_it_opens(ada: Browser, origin: str) -> None:
+    with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+        await ada.http.ws_connect("/api/live", headers={"Origin": origin})
+
+
+async def test_a_stranger_sees_the_pages_and_nothing_else(
+    bot: Scripted, stranger: aiohttp.ClientSession
+) -> None:
+    bot.waiting.append(waiting("t1", "What is secret?", "This."))
+    for path in ("/api/me", "/api/inbox", "/api/conversation?id=main", "/api/live"):
+        assert await status(stranger, "GET", path) == 401
+    assert await status(stranger, "POST", "/api/do", json=SAY) == 401
+    assert bot.events == []
+    for path in ("/", "/rate", "/login"):
+        async with stranger.get(path) as response:
+            assert response.status == 200
+            assert "secret" not in await response.text()
+
+
+async def test_a_guessed_or_forged_cookie_is_nobody(bot: Scripted, ada: Browser) -> None:
+    [cookie] = list(ada.http.cookie_jar)
+    for forged in ("", "x", cookie.value[:-1], cookie.value + "x", "a" * 4000):
+        async with aiohttp.ClientSession(bot.address, cookies={cookie.key: forged}) as http:
+            assert await status(http, "GET", "/api/me") == 401
+
+
+async def test_ids_of_sessions_are_not_kept_and_outlive_a_restart(
+    bot: Scripted, ada: Browser
+) -> None:
+    [cookie] = list(ada.http.cookie_jar)
+    assert len(cookie.value) >= 43, "256 bits"
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
+    assert cookie.key.endswith(bot.address.rpartition(":")[2]), "another port has another cookie"
+    assert cookie.value not in str(bot._values)
+    await bot.restart()
+    assert await status(ada.http, "GET", "/api/me") == 200
+    assert await status(ada.http, "POST", "/api/logout", json={}) == 200
+    ada.http.cookie_jar.update_cookies({cookie.key: cookie.value})
+    assert await status(ada.http, "GET", "/api/me") == 401, "signed out here, not only there"
+
+
+async def test_over_https_the_cookie_goes_nowhere_else(bot: Scripted) -> None:
+    bot.codes["code"] = "ada"
+    secure = bot.address.replace("http:", "https:")  # a proxy with a certificate stands before us
+    async with (
+        aiohttp.ClientSession(bot.address) as http,
+        http.post("/api/login", json={"code": "code"}, headers={"Origin": secure}) as response,
+    ):
+        assert response.status == 200
+        assert "Secure" in response.headers["Set-Cookie"]
+
+
+async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> None:
+    await bot.connector.sign_out()
+    assert await status(ada.http, "GET", "/api/me") == 401
+    await asyncio.sleep(0.2)
+    assert not ada.listening.is_set()
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/rate", "/login", "/files/chat.js", "/api/me", "/api/inbox"]
+)
+async def test_every_answer_is_held_to_our_own_files(ada: Browser, path: str) -> None:
+    async with ada.http.get(path) as response:
+        assert response.status == 200
+        assert response.headers["Content-Security-Policy"] == CONTENT_POLICY
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Referrer-Policy"] == "no-referrer"
+        assert not [name for name in response.headers if name.lower().startswith("access-control")]
+        if path.startswith("/api/"):
+            assert response.headers["Cache-Control"] == "no-store"
+
+
+async def test_the_policy_is_the_strict_one_and_the_pages_keep_it(stranger: Any) -> None:
+    assert "unsafe" not in CONTENT_POLICY
+    assert CONTENT_POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "frame-ancestors 'none'" in CONTENT_POLICY
+    for path in Site().paths:
+        async with stranger.get(path) as response:
+            text = await response.text()
+        assert not any(word in text for word in ("innerHTML", "outerHTML", "insertAdjacentHTML"))
+        assert not any(word in text for word in ("document.write", "eval(", "DOMParser"))
+        if "<!doctype html>" in text:
+            assert not re.findall(
+                r"""\s(?:on\w+|style)=|<script>|<style|(?:src|href)="(?!/|#)""", text
+            )
+
+
+async def test_files_have_no_path_of_anybody_s_making(stranger: Any) -> None:
+    for path in (
+        "/files/../connector.py", "/files/%2e%2e/connector.py", "/files/..%2fconfig.py", "/files/",
+        "/files/chat.html", "/files//etc/passwd", "/files/chat.js/", "/files/chat.js%00",
+    ):  # fmt: skip
+        assert await status(stranger, "GET", path, allow_redirects=False) == 404
+
+
+async def test_a_file_that_has_not_changed_is_not_sent_again(stranger: Any) -> None:
+    async with stranger.get("/files/chat.js") as response:
+        tag = response.headers["ETag"]
+    assert await status(stranger, "GET", "/files/chat.js", headers={"If-None-Match": tag}) == 304
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"", 400), (b"[]", 400), (b"null", 400), (b"{", 400), (b"[" * 100_000, 400),
+        (b'"\xff\xfe"', 400), (b"{}", 400), (b'{"id":"a","in":"b"}', 400),
+        (b'{"id":1,"in":"b","say":"x"}', 400), (b'{"id":"a","in":"../x","say":"x"}', 400),
+        (b'{"id":"a","in":"b","say":{}}', 400), (b'{"id":"a","in":"b","say":"  "}', 400),
+        (b'{"id":"a b","in":"b","say":"x"}', 400), (b'{"id":"a","in":"b","undo":"reaction:x"}', 400),
+        (b'{"id":"a","in":"b","press":"good"}', 200),  # a press without an answer asks for nothing
+        (b'{"x":"' + b"a" * LARGEST + b'"}', 413),
+    ],
+)  # fmt: skip
+async def test_what_is_malformed_is_refused_with_a_sentence(
+    bot: Scripted, ada: Browser, body: bytes, expected: int
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    async with ada.http.post("/api/do", data=body, headers=headers) as response:
+        assert response.status == expected
+        if expected != 200:
+            assert (await response.json())["error"].endswith((".", "words."))
+    assert not [e for e in bot.events if isinstance(e, (MessageEvent, RatingEvent))]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+async def test_what_a_form_could_send_is_refused(bot: Scripted, ada: Browser, kind: str) -> None:
+    headers = {"Content-Type": kind}
+    body = b'{"id":"a","in":"b","say":"x"}'
+    assert await status(ada.http, "POST", "/api/do", data=body, headers=headers) == 415
+    assert bot.events == []
+
+
+async def test_ids_that_one_person_makes_up_are_not_another_s(bot: Scripted, ada: Browser) -> None:
+    """Else somebody could silence a message, or read the receipt of a rating that is not theirs."""
+    bob = Browser(bot.address)
+    bot.codes["bob's code"] = "bob"
+    await bob.log_in("bob's code")
+    done = [await status(one.http, "POST", "/api/do", json=SAY) for one in (ada, bob)]
+    await bob.close()
+    assert done == [200, 200]
+    assert len({event.event_id for event in bot.events}) == 2
+    assert all("ada" not in e.event_id and "bob" not in e.event_id for e in bot.events)
+
+
+async def test_a_code_is_used_by_post_only_and_once(bot: Scripted, stranger: Any) -> None:
+    bot.codes["code"] = "ada"
+    assert await status(stranger, "GET", "/api/login?code=code") == 405
+    assert await status(stranger, "GET", "/login?code=code") == 200
+    assert set(bot.codes) == {"code"}
+    assert await status(stranger, "POST", "/api/login", json={"code": ["code"]}) == 401
+    assert await status(stranger, "POST", "/api/login", json={"code": "code"}) == 200
+    assert await status(stranger, "POST", "/api/login", json={"code": "code"}) == 401
+
+
+async def test_no_word_and_no_id_is_logged(
+    bot: Scripted, ada: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(0)
+    await status(ada.http, "POST", "/api/do", json={**SAY, "say": "canary words"})
+    await status(ada.http, "POST", "/api/do", data=b"{canary")
+    await ada.get("/api/conversation", id="main")
+    [cookie] = list(ada.http.cookie_jar)
+    assert "canary" not in caplog.text
+    assert cookie.value not in caplog.text
+    assert "ada's code" not in caplog.text

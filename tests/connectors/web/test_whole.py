@@ -1,0 +1,151 @@
+"""A whole goodbot and a real Chromium: from a one-time link to ratings in the ledger."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import goodbot_connectors.web
+import pytest
+from goodbot.config import HttpConfig
+from goodbot.control import execute
+from goodbot.store import feedback
+from goodbot.testing.connector_base import eventually
+
+from tests.connectors.web.browsing import person, pressed
+from tests.core.builders import Bot, open_bot, rows
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@contextlib.asynccontextmanager
+async def goodbot(home: Path, port: int) -> AsyncIterator[Bot]:
+    sections = {"http": HttpConfig(port=port), "connectors": {"web": {}}}
+    async with open_bot(
+        home, extra=(goodbot_connectors.web,), sections=sections, terminal=True
+    ) as bot:
+        yield bot
+
+
+async def link(bot: Bot, *words: str) -> str:
+    return (await execute(bot.app, "web", words)).text.splitlines()[0]
+
+
+async def labels(bot: Bot) -> list[tuple[Any, ...]]:
+    """Rater, thumb or stars alone, and stars beside a thumb, of what is rated."""
+    return await rows(bot.store, "SELECT rater, value, stars FROM labels ORDER BY turn, rater")
+
+
+async def label_is(bot: Bot, *expected: tuple[Any, ...]) -> None:
+    async def so() -> bool:
+        return await labels(bot) == list(expected)
+
+    await eventually(so)
+
+
+async def test_an_owner_talks_and_rates_and_finds_all_of_it_after_a_restart(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with person(chromium) as owner:
+        async with goodbot(tmp_path, unused_tcp_port) as bot:
+            await owner.sign_in(await link(bot))
+            answer = await owner.ask("What is 2 + 2?")
+            await owner.key("g")
+            await owner.sees("Good. 1 of 8 until the next training.")
+            await owner.key("b")
+            await label_is(bot, ("web:owner", -1.0, None))
+            await owner.key("2")
+            await label_is(bot, ("web:owner", -1.0, -0.5))
+            await owner.key("c")
+            await owner.page.keyboard.type("Too short.")
+            await owner.page.keyboard.press("Control+Enter")
+            await owner.sees("Your reason is kept.")
+            await owner.key("u")
+            await label_is(bot)
+            await answer.get_by_role("button", name="Bad").click()
+            words = await answer.locator(".words").inner_text()
+            await answer.get_by_role("button", name="Say it better").click()
+            await owner.page.locator("article.bot .chip.bad[aria-pressed=false]").wait_for()
+            retries = await rows(bot.store, "SELECT hint FROM retries")
+            assert retries == [("better",)]
+            assert await owner.page.locator("article.bot").count() == 1
+            await owner.key("e")
+            await owner.page.keyboard.type("It is four.")
+            await owner.page.keyboard.press("Control+Enter")
+            await owner.sees("Your better answer is kept.")
+            ids = [turn for (turn,) in await rows(bot.store, "SELECT id FROM turns")]
+            remarks = await bot.store.read(lambda db: feedback.remarks(db, ids))
+            assert "It is four." in str(remarks)
+        await owner.sees("goodbot cannot be reached.")
+        await owner.page.get_by_label("Message", exact=True).fill("And 3 + 3?")
+        await owner.page.keyboard.press("Enter")
+        await owner.sees("Not sent yet.")
+        async with goodbot(tmp_path, unused_tcp_port) as bot:
+            await owner.page.locator("article.bot .rating").nth(1).wait_for()
+            await owner.page.locator("#banner").wait_for(state="hidden")
+            asked = await rows(bot.store, "SELECT count(*) FROM turns WHERE connector = 'web'")
+            assert asked == [(3,)], "the question, its other answer, and the one of meanwhile"
+            await owner.page.reload()
+            await owner.page.locator("article.bot .rating").nth(1).wait_for()
+            assert words
+
+
+async def test_a_rater_from_a_chat_rates_what_was_said_elsewhere(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as rater:
+        await bot.command("enable", channel="#lab")
+        for question in ("First?", "Second?"):
+            await bot.say(question, user="talker", channel="#lab")
+        await bot.say("The owner's own?")
+        said = await bot.command("web", user="rater")
+        found = re.search(r"http://\S+", said)
+        assert found is not None
+        await rater.sign_in(found[0])
+        assert await rater.page.locator("#user").inner_text() == "loopback:rater"
+        await rater.page.get_by_role("link", name="Rate").click()
+        await rater.sees("Second?")
+        await rater.key("g")
+        await rater.sees("1 of 8 until the next training")
+        await rater.sees("First?")
+        await rater.key("1")
+        await rater.sees("All rated")
+        await rater.sees("1 of 5 stars. 2 of 8 until the next training.")
+        bar = rater.page.get_by_role("progressbar", name="2 of 8 until the next training")
+        assert await bar.get_attribute("value") == "2"
+        assert await rater.page.get_by_text("The owner's own?").count() == 0
+        assert sorted(value for _, value, _ in await labels(bot)) == [-1.0, 1.0]
+        assert {who for who, _, _ in await labels(bot)} <= {"loopback:rater", "web:loopback:rater"}
+        await rater.page.get_by_role("combobox", name="Which").select_option("rated by you")
+        await rater.sees("Second?")
+        await pressed(rater.page.locator(".card"), "Good").wait_for()
+
+
+async def test_a_command_and_its_confirmation(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
+        await owner.sign_in(await link(bot))
+        await owner.ask("Keep this?")
+        field = owner.page.get_by_label("Message", exact=True)
+        await field.fill("/rl status")
+        await owner.page.keyboard.press("Enter")
+        await owner.sees("/rl status")
+        await field.fill("/rl good")
+        await owner.page.keyboard.press("Enter")
+        await label_is(bot, ("web:owner", 1.0, None))
+        await owner.page.reload()
+        await pressed(owner.page.locator("article.bot"), "Good").wait_for()
+        await field.fill("/rl forget me")
+        await owner.page.keyboard.press("Enter")
+        await owner.page.get_by_role("group", name="Choices").get_by_role("button").first.click()
+        await owner.page.get_by_role("heading", name="You are signed out").wait_for()
+        assert await rows(bot.store, "SELECT count(*) FROM turns") == [(0,)]
+        left = await rows(
+            bot.store, "SELECT key, value FROM connector_values WHERE connector = 'web'"
+        )
+        assert "Keep this?" not in str(left)
+        assert "owner" not in str(left)
