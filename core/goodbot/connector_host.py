@@ -45,7 +45,7 @@ class ConnectorHost(Protocol):
         ...
 
     async def set(self, key: str, value: str) -> None:
-        """Store a small durable value; returns after the commit."""
+        """Store a small durable value; returns after the commit. `""` deletes it, and its key."""
         ...
 
     def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

@@ -204,6 +204,6 @@ class Waiting:
     version: int
     """The adapter version that wrote it; 0 is the base model."""
     label: float | None = None
-    """What whoever asks has said of it, in [-1, 1]: the thumb, else the stars."""
+    """The thumb of whoever asks, in [-1, 1]."""
     stars: float | None = None
-    """The stars beside a thumb, in [-1, 1]."""
+    """Their stars, in [-1, 1] (`ratings.star_value`), beside a thumb or alone."""

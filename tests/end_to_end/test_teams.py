@@ -195,6 +195,7 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: TeamsPeer) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_killed_at_any_moment_every_question_is_answered_once(
     daemon: Daemon, peer: TeamsPeer
 ) -> None:

@@ -192,6 +192,17 @@ async def test_a_rating_out_of_the_inbox_is_one_like_any_other(
         assert await site.inbox("ann") == [room.turn]
 
 
+async def test_stars_alone_are_no_thumb(tmp_path: Path, unused_tcp_port: int) -> None:
+    async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
+        room = (await answers(bot))["room"]
+        await site.rate("ann", room.turn, 1.0, source="stars")
+        [seen] = await site.entries("ann", rated=True)
+        assert (seen.label, seen.stars) == (None, 1.0)
+        await site.rate("ann", room.turn, 1.0)
+        [seen] = await site.entries("ann", rated=True)
+        assert (seen.label, seen.stars) == (1.0, 1.0)
+
+
 async def test_the_other_s_rating_of_an_answer_is_not_told(
     tmp_path: Path, unused_tcp_port: int
 ) -> None:

@@ -30,6 +30,8 @@ _LONGEST_HOUR = 3600.0
 _AT_ONCE = 0.001
 """Seconds that discord.py may wait for a bucket by itself; 0 would mean for ever."""
 _NO_PERMISSION = (50001, 50013)
+_WEBHOOK_TOKEN = 50027
+"""An interaction's token that is over; the status is that of a wrong bot token."""
 _LOGGERS = (
     "discord.http",
     "discord.gateway",
@@ -162,7 +164,7 @@ def _ours(route: str, error: Exception) -> Exception:
     if isinstance(error, discord.LoginFailure):
         return FatalConnectorError(_wrong_token())
     if isinstance(error, discord.HTTPException):
-        if error.status == 401:
+        if error.status == 401 and error.code != _WEBHOOK_TOKEN:
             return FatalConnectorError(_wrong_token())
         if error.status == 429:  # Cloudflare's, without a bucket
             return FloodError(f"Discord asks for a pause ({route})", retry_after=_pause(error))

@@ -21,7 +21,7 @@ from goodbot_connectors.discord.config import TOKEN, DiscordSettings
 from goodbot_connectors.discord.feedback import Feedback
 from goodbot_connectors.discord.gateway import Gateway
 from goodbot_connectors.discord.identity import Identity
-from goodbot_connectors.discord.intake import NOTED, Intake
+from goodbot_connectors.discord.intake import NOTED, Intake, Taken
 from goodbot_connectors.discord.normalize import Normalizer
 from goodbot_connectors.discord.offers import Offers
 from goodbot_connectors.discord.places import Places
@@ -100,7 +100,8 @@ class DiscordConnector(Connector):
             self.host, api, normalizer, self._timeline, cursor=self._cursor,
             swept=self._reconciler.look_at,
         )  # fmt: skip
-        self._catch_up = CatchUp(self.host, api, self._places, self._intake.read_again)
+        self._catch_up = CatchUp(self.host, api, self._places, self._intake)
+        await self._catch_up.load()
         marks = Marks(
             self.host.clock, self._spawn, interval=_MARK_INTERVAL,
             add=lambda spot: self._mark(api, "PUT", spot),
@@ -122,10 +123,11 @@ class DiscordConnector(Connector):
             await self._intake.stop()
             raise
 
-    def _cursor(self, numbers: Sequence[int]) -> str:
-        """What is committed when these dispatches are stored."""
+    def _cursor(self, taken: Sequence[Taken]) -> str:
+        """What is committed when these dispatches are stored; some may be of a session that is gone."""
         gateway = self._gateway
         progress = gateway.progress
+        numbers = [number for session, number in taken if session is progress]
         return str(
             Cursor(
                 self.account, gateway.intents, progress.session, progress.after(numbers),
@@ -136,11 +138,12 @@ class DiscordConnector(Connector):
     def _up(self, anew: bool) -> None:
         """Dispatches flow again; reactions, which are a state, are looked at in either case."""
         self._reconciler.again()
-        if anew:
-            seen = self._timeline.mark
-            self._timeline.began(int(self.host.clock.now() * 1000))
-            self._catch_up.begin(seen)
-            self._intake.began()
+        if not anew:
+            return self._catch_up.go_on()
+        seen = self._timeline.mark
+        self._timeline.began(int(self.host.clock.now() * 1000))
+        self._catch_up.begin(seen)
+        return self._intake.began()
 
     async def stop(self) -> None:
         api, self._api = self._api, None

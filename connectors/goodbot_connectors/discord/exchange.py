@@ -43,6 +43,8 @@ class Exchange:
         self._began = clock.monotonic()
         self._component = json.get("type") == COMPONENT
         self._ephemeral = ephemeral(json)
+        self._alone = self._ephemeral or not json.get("guild_id")
+        """Nobody else sees the message where the button stood."""
         self._lock = asyncio.Lock()
         self.expected = 1
         """How many events were made of it; each is acknowledged, and all are told together."""
@@ -71,18 +73,19 @@ class Exchange:
 
     async def hear(
         self, text: str, about: About, offer: Sequence[Button] = (), *, used: bool = False
-    ) -> bool:
-        """One of its events was acknowledged; False where nothing can be shown here any more.
+    ) -> str:
+        """One of its events was acknowledged; what cannot be shown here any more, mostly nothing.
 
-        A button that was `used` goes, with what stood beside it.
+        A button that was `used` goes, with what stood beside it, unless others see it, too.
         """
+        used = used and self._alone
         self._heard.append(text)
         if len(self._heard) < self.expected:
-            return True
+            return ""
         if whole := "\n".join(filter(None, self._heard[-self.expected :])):
-            return await self.say(whole, about, offer, used=used)
+            return "" if await self.say(whole, about, offer, used=used) else whole
         await self.done(used=used)
-        return True
+        return ""
 
     async def say(
         self, text: str, about: About, offer: Sequence[Button] = (), *, used: bool = False

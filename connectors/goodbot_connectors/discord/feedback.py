@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from goodbot.clock import Clock
@@ -63,8 +64,8 @@ class Feedback:
         if exchange is not None:
             await self._offers.prepare(receipt.offer, about)
             used = isinstance(event, PressEvent)
-            if await exchange.hear(receipt.text, about, receipt.offer, used=used):
-                return
+            untold = await exchange.hear(receipt.text, about, receipt.offer, used=used)
+            receipt = replace(receipt, text=untold)
         if not receipt.text:
             return
         if isinstance(event, RatingEvent) and event.source.startswith("reaction:"):

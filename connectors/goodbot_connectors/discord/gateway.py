@@ -8,6 +8,7 @@ first handshake fails (it reads the number of a WebSocket that it never had).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections import Counter
@@ -33,6 +34,8 @@ Handler = Callable[[str, Any, Progress], None]
 _CONNECT = 20.0
 _RESUMABLE = 4000
 """The code with which we close: after 1000 Discord ends the session, and a restart would begin anew."""
+_FAREWELL = 3.0
+"""Seconds for the other side to close, too: on a dead network nobody does, and a stop must not wait."""
 _LONGEST_PAUSE = 120.0
 """Seconds between two attempts: an account has 1,000 sessions a day."""
 _LASTED = 60.0
@@ -150,9 +153,10 @@ class Gateway:
                     del ends[_End.DOWN]  # Discord has answered: it is there
                 if not first.done() and (ends or not resuming):
                     raise RetriableError("Discord's gateway cannot be reached")
-                self._host.trouble("the connection to Discord is down; it is tried again")
                 pause = end.value * 2.0 ** min(ends[end], 8) if ends[end] or end.value >= 1 else 0.0
                 ends[end] += 1
+                if pause:  # every few hours Discord wants another connection, which is no trouble
+                    self._host.trouble("the connection to Discord is down; it is tried again")
                 pause = min(_LONGEST_PAUSE, pause) * random.uniform(0.5, 1.0)  # noqa: S311
                 await self._host.clock.sleep(pause)
         except Exception as error:
@@ -234,7 +238,9 @@ class Gateway:
     async def _close(self) -> None:
         socket, self._socket = self._socket, None
         if socket is not None:
-            await socket.close(_RESUMABLE)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_FAREWELL):
+                    await socket.close(_RESUMABLE)
 
 
 class _Parsers(dict[str, Callable[[Any], None]]):

@@ -40,6 +40,10 @@ _NOTE = 60.0
 """Seconds between two notes of how far we are, when nothing else is stored."""
 
 
+Taken = tuple[Progress, int]
+"""A dispatch: its session's progress, and its number in that session."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Item:
     """A dispatch that waits to be stored."""
@@ -60,15 +64,13 @@ class Intake:
 
     def __init__(
         self, host: ConnectorHost, api: Api, normalizer: Normalizer, timeline: Timeline, *,
-        cursor: Callable[[Sequence[int]], str], swept: Callable[[str], None],
+        cursor: Callable[[Sequence[Taken]], str], swept: Callable[[str], None],
     ) -> None:  # fmt: skip
-        """`cursor` is what to commit when these numbers are stored; `swept` is told a message's id."""
+        """`cursor` is what to commit when these are stored; `swept` is told a message's id."""
         self._host, self._api, self._normalizer = host, api, normalizer
         self._places: Places = normalizer.places
         self._timeline, self._cursor, self._swept = timeline, cursor, swept
-        self.interactions = Interactions(
-            host, api, normalizer.me, normalizer, lambda number: cursor((number,))
-        )
+        self.interactions = Interactions(host, api, normalizer.me, normalizer)
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._noted = ""
         self._new_session = asyncio.Event()
@@ -90,6 +92,8 @@ class Intake:
     def take(self, name: str, data: object, progress: Progress) -> None:
         """One dispatch, as it comes."""
         json = as_json(data)
+        if name in _WITH_ID and (id_ := identifier(json.get("id"))):
+            self._timeline.seen(id_, self._now_ms())
         self._places.note(name, json)
         if name in _SWEPT:
             self._swept(identifier(json.get("message_id")))
@@ -106,12 +110,17 @@ class Intake:
         if item.events:
             self._queue.put_nowait(item)
 
+    async def stored(self) -> None:
+        """Returns once nothing waits any more."""
+        await self._queue.join()
+
+    def _now_ms(self) -> int:
+        return int(self._host.clock.now() * 1000)
+
     def _item(self, name: str, json: Json, progress: Progress) -> _Item:
-        now_ms = int(self._host.clock.now() * 1000)
-        if name in _WITH_ID and (id_ := identifier(json.get("id"))):
-            self._timeline.seen(id_, now_ms)
         session = hashlib.sha256(progress.session.encode()).hexdigest()[:12]
-        stamp = Stamp(f"{session}:{progress.current}", self._timeline.now(progress.current, now_ms))
+        now = self._timeline.now(progress.current, self._now_ms())
+        stamp = Stamp(f"{session}:{progress.current}", now)
         events = self._normalizer.events(name, json, stamp)
         channel = identifier(json.get("channel_id"))
         placed = not json.get("guild_id") or self._places.parent(channel) is not None
@@ -127,7 +136,9 @@ class Intake:
 
     async def _interact(self, item: _Item) -> None:
         try:
-            await self.interactions.take(item.json, item.events, item.number)
+            await self.interactions.take(
+                item.json, item.events, lambda: self._cursor([(item.progress, item.number)])
+            )
         except Exception:
             logger.exception("discord: an interaction could not be taken in")
         item.progress.done(item.number)
@@ -143,6 +154,8 @@ class Intake:
             except Exception:
                 logger.exception("discord: something could not be taken in")
                 await self._one_by_one(batch)
+            for _ in batch:
+                self._queue.task_done()
 
     async def _placed(self, item: _Item) -> _Item:
         """With its channel known: a message in a thread does not say of which channel."""
@@ -165,7 +178,7 @@ class Intake:
         pause = _PAUSE
         while True:
             try:
-                self._noted = self._cursor([item.number for item in batch])
+                self._noted = self._cursor([(item.progress, item.number) for item in batch])
                 await self._host.submit(events, cursor=self._noted)
                 break
             except StoreError as error:

@@ -40,13 +40,8 @@ AGAIN = "That could not be stored just now: please try again."
 class Interactions:
     """Takes interactions in, and remembers where the answer to each of their events is shown."""
 
-    def __init__(
-        self, host: ConnectorHost, api: Api, me: Identity, normalizer: Normalizer,
-        cursor: Callable[[int], str],
-    ) -> None:  # fmt: skip
-        """`cursor` is what to commit with an interaction's events, by the number of its dispatch."""
+    def __init__(self, host: ConnectorHost, api: Api, me: Identity, normalizer: Normalizer) -> None:
         self._host, self._api, self._me, self._normalizer = host, api, me, normalizer
-        self._cursor = cursor
         self._exchanges: Recent[str, Exchange] = Recent()
         self._known: Recent[str, None] = Recent()
 
@@ -54,8 +49,10 @@ class Interactions:
         """The interaction that an event came from, while this process remembers it."""
         return self._exchanges.get(event.event_id)
 
-    async def take(self, json: Json, events: Sequence[Event], number: int) -> None:
+    async def take(self, json: Json, events: Sequence[Event], cursor: Callable[[], str]) -> None:
         """Store one interaction and see to its first response; returns after the commit.
+
+        `cursor` is what to commit with its events.
 
         When nothing could be stored the person knows, and presses again.
         """
@@ -70,13 +67,13 @@ class Interactions:
         elif not events:
             await self._decline(json, exchange)
         else:
-            await self._store(exchange, events, number)
+            await self._store(exchange, events, cursor())
 
-    async def _store(self, exchange: Exchange, events: Sequence[Event], number: int) -> None:
+    async def _store(self, exchange: Exchange, events: Sequence[Event], cursor: str) -> None:
         exchange.expected = len(events)
         for event in events:
             self._exchanges[event.event_id] = exchange
-        submit = asyncio.ensure_future(self._host.submit(events, cursor=self._cursor(number)))
+        submit = asyncio.ensure_future(self._host.submit(events, cursor=cursor))
         try:
             await self._first(submit, exchange)
             receipts = await submit

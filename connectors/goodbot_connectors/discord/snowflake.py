@@ -42,6 +42,8 @@ class Timeline:
     def __init__(self) -> None:
         self.mark = 0
         """The newest id that was seen, or one that stands for a later time."""
+        self._asked = 0
+        """The same of the last time that we asked who has reacted; what came meanwhile may be unseen."""
         self._lead_ms = 0
         """How far our clock is ahead of Discord's, the message's way to us included."""
 
@@ -54,13 +56,17 @@ class Timeline:
 
     def began(self, now_ms: int) -> None:
         """A new session counts from one again: what comes in it must not fall among the last one's."""
-        self.mark = max(self.mark, at(now_ms - self._lead_ms))
+        self.mark = max(self.mark + 1, self._asked + 1, at(now_ms - self._lead_ms))
 
     def now(self, sequence: int, now_ms: int) -> OrderKey:
         """The order of what came now, as number `sequence` of the session."""
         self.mark = max(self.mark, at(now_ms - self._lead_ms - _STALE_MS))
-        return OrderKey(time_ms(str(self.mark)), f"{self.mark:020d}:{sequence:010d}")
+        last = max(self.mark, self._asked)
+        return OrderKey(time_ms(str(last)), f"{last:020d}:{sequence:010d}")
 
     def moment_ms(self, now_ms: int) -> int:
-        """What Discord's clock shows, after all that was seen."""
-        return max(now_ms - self._lead_ms, time_ms(str(self.mark)) + 1)
+        """What Discord's clock shows: after all that was seen, before reactions to come."""
+        last = max(self.mark, self._asked)
+        moment = max(now_ms - self._lead_ms, time_ms(str(last)) + 1)
+        self._asked = at(moment + 1)
+        return moment

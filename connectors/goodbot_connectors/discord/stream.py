@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
+from goodbot.errors import RetriableError
 from goodbot.events import Button, ChannelKind, MessageRef, Reply
 
 from goodbot_connectors.discord import render
@@ -14,6 +15,7 @@ from goodbot_connectors.discord.places import where
 from goodbot_connectors.discord.presses import About
 from goodbot_connectors.discord.snowflake import identifier
 from goodbot_connectors.edits import Body, EditedStream
+from goodbot_connectors.pauses import FloodError
 
 Sent = Callable[[Sequence[MessageRef], Reply], Awaitable[None]]
 Prepare = Callable[[Sequence[Button], About], Awaitable[None]]
@@ -32,6 +34,8 @@ class DiscordStream(EditedStream):
         self._nonce = uuid4().hex[:16]
         """A message that is sent once more after an error is the same one to Discord."""
         self._posted = 0
+        self._doubtful = False
+        """The next message may be there already, with fewer words: its nonce brings it back as it is."""
         self._silent = False
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
@@ -49,11 +53,21 @@ class DiscordStream(EditedStream):
             dict(body), nonce=f"{self._nonce}{self._posted}", silent=self._silent,
             reply_to=self.reply_to if answers else "",
         )  # fmt: skip
-        sent = await self._api.call(
-            "POST", _MESSAGES, body=new, patient=patient, channel_id=where(self.channel)
-        )
+        try:
+            sent = await self._api.call(
+                "POST", _MESSAGES, body=new, patient=patient, channel_id=where(self.channel)
+            )
+        except FloodError:  # it was not heard
+            raise
+        except RetriableError:
+            self._doubtful = True
+            raise
+        id_ = identifier(sent.get("id"))
+        if self._doubtful:
+            await self.edit(id_, body, patient=patient)
+            self._doubtful = False
         self._posted += 1
-        return identifier(sent.get("id"))
+        return id_
 
     async def edit(self, id_: str, body: Body, *, patient: bool) -> None:
         await self._api.call(

@@ -56,7 +56,8 @@ class TeamsConnector(Connector):
             return
         settings = self.settings
         self._complete()
-        wire = Wire(settings, self.host.secrets.get(APP_PASSWORD), self.host.clock)
+        password = self.host.secrets.get(APP_PASSWORD)
+        wire = Wire(settings, password, self.host.clock, self.host.trouble)
         try:
             await wire.open()
             await self._references.load()

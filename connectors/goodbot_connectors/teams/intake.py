@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 _QUIET = 60.0
 """Seconds between two lines in the log about calls that were refused."""
+_FORWARDED = (hdrs.FORWARDED, hdrs.X_FORWARDED_FOR, hdrs.X_FORWARDED_HOST, hdrs.VIA)
+"""What proxies and tunnels add, also those that write a `Host` of their own."""
 
 
 class Intake:
@@ -36,12 +38,13 @@ class Intake:
         self._host, self._wire, self._references = host, wire, references
         self._normalizer, self._local = normalizer, local
         self._pace = Pace(host.clock)
+        self._failed = False
 
     async def receive(self, request: web.Request) -> web.Response:
         """Answer one call. Whatever is not a 200, Teams takes for "not stored"."""
         if request.content_type != "application/json":  # what a browser's page may not send unasked
             return web.Response(status=415)
-        if self._local and not is_loopback(f"http://{request.headers.get(hdrs.HOST, '')}"):
+        if self._local and not _from_here(request):
             return web.Response(status=403)
         try:
             body = as_json(json.loads(await request.read()))
@@ -59,11 +62,14 @@ class Intake:
                 logger.warning("teams: a call was refused: %s", error)
             return web.Response(status=401)
         except RetriableError as error:
+            self._failed = True
             self._host.trouble(str(error))
             return self._later(error)
         except StoreError as error:
             return self._later(error)
-        self._host.trouble("")
+        if self._failed:  # not what others have said
+            self._failed = False
+            self._host.trouble("")
         return web.Response() if answer is None else web.json_response(answer)
 
     def _later(self, error: GoodbotError) -> web.Response:
@@ -84,3 +90,9 @@ class Intake:
         message = key(string(activity, "replyToId"))
         turn = self._normalizer.answers.get(place(channel, message), "") if channel else ""
         return feedback.answer(activity, turn)
+
+
+def _from_here(request: web.Request) -> bool:
+    """Whether a program of this machine calls: no page in a browser, and nobody behind a proxy."""
+    forwarded = any(name in request.headers for name in _FORWARDED)
+    return not forwarded and is_loopback(f"http://{request.headers.get(hdrs.HOST, '')}")

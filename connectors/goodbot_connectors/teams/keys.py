@@ -66,8 +66,12 @@ class SigningKeys:
         except RetriableError as error:
             self._failed = self._clock.monotonic()
             return self._insist(str(error))
-        named = {string(key, "kid"): _read(key) for key in items(keys, "keys")}
-        self._keys = {name: key for name, key in named.items() if name and key}
+        read = {string(key, "kid"): _read(key) for key in items(keys, "keys")}
+        named = {name: key for name, key in read.items() if name and key}
+        if not named:
+            self._failed = self._clock.monotonic()
+            return self._insist("what is there names none")
+        self._keys = named
         self._read, self._failed = self._clock.monotonic(), None
 
     def _insist(self, why: str) -> None:

@@ -10,6 +10,7 @@ from goodbot.connector import ConnectorHost
 from goodbot.events import ChannelRef
 
 from goodbot_connectors.fields import Json, as_json, string, sub
+from goodbot_connectors.recent import Recent
 
 THREAD = ";messageid="
 """In the id of a conversation in a channel, what stands before the thread's own id."""
@@ -47,8 +48,10 @@ class References:
         self._host, self._account = host, account
         self._known: OrderedDict[str, Reference] = OrderedDict()
         self._chats: dict[str, str] = {}
+        self._left: Recent[str, Reference] = Recent()
+        """Chats with those who were forgotten since the start: they are still told that they are."""
         self.latest: Reference | None = None
-        """The one that was heard of last."""
+        """Where we were spoken to last, without the conversation: what a new one needs to know."""
 
     async def load(self) -> None:
         """Read what has to be known before anybody has written again."""
@@ -61,9 +64,10 @@ class References:
         if not (base.conversation and base.service_url and base.bot):
             return
         await self._keep(base)
-        if self.latest is None or self.latest.service_url != base.service_url:
-            await self._set("latest", _dump(base))
-        self.latest = base
+        latest = replace(base, conversation="", kind="", user="")
+        if self.latest != latest:
+            await self._set("latest", _dump(latest))
+            self.latest = latest
 
     async def chat_opened(self, beside: Reference, user: str, conversation: str) -> None:
         """Remember a personal chat that we have opened."""
@@ -79,7 +83,7 @@ class References:
 
     async def find(self, channel: ChannelRef) -> Reference | None:
         """Where a channel is; None if nobody has ever written to us there."""
-        found = await self._find(channel.id)
+        found = await self._find(channel.id) or self._left.get(channel.id)
         if found is None or not channel.thread:
             return found
         return replace(found, conversation=f"{channel.id}{THREAD}{channel.thread}")
@@ -104,13 +108,12 @@ class References:
     async def forget(self, user: str) -> None:
         """Drop the personal chat with somebody. Raises StoreError."""
         if conversation := await self.chat(user):
+            if known := await self._find(conversation):
+                self._left[conversation] = known
             await self._set(f"conversation:{conversation}", "")
             await self._set(f"chat:{user}", "")
             self._known.pop(conversation, None)
             self._chats.pop(user, None)
-        if self.latest is not None and self.latest.user == user:
-            self.latest = replace(self.latest, conversation="", user="", kind="")
-            await self._set("latest", _dump(self.latest))
 
     async def _get(self, name: str) -> str | None:
         return await self._host.get(f"{self._account} {name}")

@@ -160,8 +160,13 @@ class TeamsStream(ReplyStream):
     def _stream_refused(self, error: RefusedError) -> None:
         """Go on without Teams's stream; or not at all, where whoever asked has pressed Stop."""
         live, self._live = self._live, None
-        if live is not None and live.id and "cancel" in error.said.casefold():
-            self._stopped, self._shown = True, [live.id]
+        if live is None or not live.id:
+            return
+        said = error.said.casefold()
+        self._stopped = "cancel" in said
+        # "Completed": it has heard an end of ours whose answer we never got.
+        if self._stopped or "completed" in said:
+            self._shown = [live.id]
 
     async def _show(self, wanted: Sequence[dict[str, Any]], *, patient: bool) -> None:
         """Bring the messages up to date."""
@@ -170,6 +175,8 @@ class TeamsStream(ReplyStream):
                 try:
                     await self._outbox.put(self._ref(self._shown[n]), activity, patient=patient)
                 except RefusedError as error:  # somebody has deleted it
+                    if not patient:  # each piece would be a message of its own
+                        raise
                     logger.info("teams: a message cannot be edited: %s", error)
                     sent = await self._outbox.post(self._channel, activity, patient=patient)
                     self._shown[n] = sent

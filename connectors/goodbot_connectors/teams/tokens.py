@@ -7,6 +7,7 @@ all there is to it. The token goes to addresses of `ServiceUrls` and to nobody e
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -58,9 +59,11 @@ class AccessToken:
         clock: Clock,
         settings: TeamsSettings,
         password: Secret,
+        trouble: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`trouble` is told that the secret has run out, as they do; and then that it works again."""
         self._session, self._clock, self._settings = session, clock, settings
-        self._password = password
+        self._password, self._trouble, self._refused = password, trouble, False
         self._token, self._until = "", 0.0
         self._one = asyncio.Lock()
 
@@ -71,8 +74,20 @@ class AccessToken:
         """
         async with self._one:
             if self._token in ("", not_this) or self._clock.monotonic() >= self._until:
-                self._token, self._until = await self._ask()
+                self._token, self._until = await self._renewed()
             return self._token
+
+    async def _renewed(self) -> tuple[str, float]:
+        try:
+            renewed = await self._ask()
+        except FatalConnectorError:
+            self._refused = True
+            self._trouble(f"Microsoft does not take {APP_PASSWORD} any more: make a new secret")
+            raise
+        if self._refused:
+            self._refused = False
+            self._trouble("")
+        return renewed
 
     async def _ask(self) -> tuple[str, float]:
         form = {

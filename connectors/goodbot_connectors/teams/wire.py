@@ -46,13 +46,16 @@ Take = Callable[[], Awaitable[Json]]
 class Wire:
     """One bot at the Bot Framework."""
 
-    def __init__(self, settings: TeamsSettings, password: Secret, clock: Clock) -> None:
+    def __init__(
+        self, settings: TeamsSettings, password: Secret, clock: Clock,
+        trouble: Callable[[str], None],
+    ) -> None:  # fmt: skip
         self._session = aiohttp.ClientSession(timeout=_SECONDS)
         urls = ServiceUrls(settings)
         self._token = (
             None
             if settings.insecure_local
-            else AccessToken(self._session, clock, settings, password)
+            else AccessToken(self._session, clock, settings, password, trouble)
         )
         clients = _Clients(Sender(self._session, self._token, urls))
         self._clients = clients

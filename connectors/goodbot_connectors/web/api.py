@@ -18,10 +18,12 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 from goodbot.connector import ConnectorHost
 from goodbot.events import Waiting
+from goodbot.text import clean
 
 from goodbot_connectors.fields import Json, string
 from goodbot_connectors.web import guard, normalize
@@ -40,6 +42,9 @@ _TRIES = 5
 _PING_SECONDS = 25.0
 """So often an open page is asked whether it is still there."""
 _SIGN_IN = "You are not signed in: type `/rl web` to the bot, or run `goodbot web`, for a link."
+_ANOTHER = "Somebody else has signed in in this browser: reload the page to go on as them."
+_PAGE_OF = "X-Goodbot-User"
+"""Whose page asks, as it knows: a tab that stays open shows one person's words to the end."""
 _USED = "This link was used already, or is older than ten minutes: ask for another one."
 
 Take = Callable[[str, Json], Awaitable[dict[str, Any]]]
@@ -77,11 +82,13 @@ class Api:
 
     async def _login(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
-        code = string(await guard.body(request), "code").strip()
+        code = clean(string(await guard.body(request), "code")).strip()
         user = await self._host.log_in(code[:200]) if code else ""
         if not user:
             raise RefusedError(401, _USED)
-        id_ = await self._sessions.begin(user)
+        before = request.cookies.get(_cookie(request), "")
+        id_ = await self._sessions.begin(user, instead=before)
+        self._live.close(session=name(before))
         response = guard.answer({"user": user})
         response.set_cookie(
             _cookie(request), id_, max_age=int(self._sessions.seconds), httponly=True,
@@ -172,6 +179,8 @@ class Api:
         user = self._sessions.user(request.cookies.get(_cookie(request), ""))
         if not user:
             raise RefusedError(401, _SIGN_IN)
+        if unquote(request.headers.get(_PAGE_OF, "")) not in ("", user):
+            raise RefusedError(401, _ANOTHER)
         return user
 
 
@@ -193,11 +202,8 @@ def _shown(waiting: Waiting) -> dict[str, Any]:
 def _said(waiting: Waiting) -> dict[str, int]:
     """Label and stars as a page says them: `thumb` is 1 or -1, `stars` 1 to 5."""
     said: dict[str, int] = {}
-    stars, thumb = waiting.stars, waiting.label
-    if stars is None and thumb is not None and abs(thumb) < 1:
-        stars, thumb = thumb, None  # stars alone
-    if stars is not None:
-        said["stars"] = round((stars + 1) * 2) + 1
-    if thumb is not None:
-        said["thumb"] = 1 if thumb > 0 else -1
+    if waiting.stars is not None:
+        said["stars"] = round((waiting.stars + 1) * 2) + 1
+    if waiting.label is not None:
+        said["thumb"] = 1 if waiting.label > 0 else -1
     return said

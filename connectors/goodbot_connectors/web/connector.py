@@ -110,15 +110,7 @@ class WebConnector(Connector):
             id=event.message_id, by=YOU, text=event.text, at=event.order.time_ms,
             state=WAITING if receipt.outcome is Outcome.ACCEPTED else FAILED, note=receipt.text,
         )  # fmt: skip
-        answered = any(other.to == entry.id for other in conversation.entries)
-        if answered:  # the answer overtook the page, which had not heard that we have the question
-            entry = replace(entry, state="")
-        place = min(
-            (n for n, e in enumerate(conversation.entries) if e.to == entry.id),
-            default=len(conversation.entries),
-        )
-        conversation.entries.insert(place, entry)
-        self.show(event.channel, entry)
+        self.show(event.channel, conversation.ask(entry))
         await self.save(event.channel)
 
     async def _rated(self, event: RatingEvent) -> None:

@@ -87,6 +87,15 @@ class Conversation:
         del self.entries[:-_MOST]
         return entry
 
+    def ask(self, entry: Entry) -> Entry:
+        """Add a question; where the answer was quicker, in front of it, and as answered."""
+        answers = [n for n, e in enumerate(self.entries) if e.to == entry.id]
+        if answers:  # the page had not heard that we have the question, and sent it again
+            entry = replace(entry, state="")
+        self.entries.insert(answers[0] if answers else len(self.entries), entry)
+        del self.entries[:-_MOST]
+        return entry
+
     def drop(self, id_: str) -> None:
         """Take an entry away."""
         self.entries[:] = [entry for entry in self.entries if entry.id != id_]

@@ -14,9 +14,13 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 _REMEMBERED = 2000
-"""Frames of one person that a page may have missed."""
+"""Frames of one person that a page may have missed …"""
+_MOST_REMEMBERED = 1_000_000
+"""… of so many characters together."""
 _BEHIND = 5000
-"""Frames that a page may leave unread before it is let go; it comes back and reads anew."""
+"""Frames that a page may leave unread before it is let go; it comes back and reads anew …"""
+_MOST_BEHIND = 2_500_000
+"""… and their characters."""
 _MOST_PAGES = 100
 """Open pages of one person."""
 
@@ -27,13 +31,15 @@ class Page:
     def __init__(self, session: str) -> None:
         self.session = session
         self._queue: asyncio.Queue[str | None] = asyncio.Queue(_BEHIND)
+        self._unread = 0
 
     def give(self, frame: str) -> None:
         """Queue a frame; one that has hung for too long is let go."""
-        try:
-            self._queue.put_nowait(frame)
-        except asyncio.QueueFull:
+        self._unread += len(frame)
+        if self._queue.full() or self._unread > _MOST_BEHIND:
             self.close()
+        else:
+            self._queue.put_nowait(frame)
 
     def close(self) -> None:
         """No more frames; what was queued is dropped."""
@@ -43,6 +49,7 @@ class Page:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while (frame := await self._queue.get()) is not None:
+            self._unread -= len(frame)
             yield frame
 
 
@@ -53,6 +60,7 @@ class Live:
         self._epoch = secrets.token_hex(4)
         self._last: dict[str, int] = {}
         self._frames: dict[str, deque[tuple[int, str]]] = {}
+        self._characters: dict[str, int] = {}
         self._pages: dict[str, list[Page]] = {}
 
     def last(self, user: str) -> str:
@@ -63,7 +71,7 @@ class Live:
         """Send a frame to every page of a person. Never waits: one that hangs must not hold up all."""
         number = self._last[user] = self._last.get(user, 0) + 1
         text = json.dumps({"n": f"{self._epoch}-{number}", **frame})
-        self._frames.setdefault(user, deque(maxlen=_REMEMBERED)).append((number, text))
+        self._remember(user, number, text)
         for page in self._pages.get(user, ()):
             page.give(text)
 
@@ -100,6 +108,15 @@ class Live:
         """Keep no frame of a person."""
         self.close(user=user)
         self._frames.pop(user, None)
+        self._characters.pop(user, None)
+
+    def _remember(self, user: str, number: int, text: str) -> None:
+        frames = self._frames.setdefault(user, deque())
+        frames.append((number, text))
+        characters = self._characters.get(user, 0) + len(text)
+        while len(frames) > _REMEMBERED or (characters > _MOST_REMEMBERED and frames):
+            characters -= len(frames.popleft()[1])
+        self._characters[user] = characters
 
     def _since(self, user: str, after: str) -> list[str] | None:
         """The frames after that one; None where it cannot be told which those are."""

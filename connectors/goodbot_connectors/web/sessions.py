@@ -43,14 +43,18 @@ class Sessions:
             for digest, one in kept.items()
         }
 
-    async def begin(self, user: str) -> str:
-        """Sign somebody in; the id for the cookie, 256 bits. Raises StoreError."""
+    async def begin(self, user: str, *, instead: str = "") -> str:
+        """Sign somebody in; the id for the cookie, 256 bits. Raises StoreError.
+
+        `instead` is the id that this browser had until now: it ends.
+        """
         id_ = secrets.token_urlsafe(32)
         async with self._lock:
             own = sorted(
                 (one.made, digest) for digest, one in self._known.items() if one.user == user
             )
             gone = {digest for _, digest in own[: max(0, len(own) - _MOST + 1)]}
+            gone.add(name(instead))
             rest = {digest: one for digest, one in self._known.items() if digest not in gone}
             session = Session(user=user, made=self._host.clock.now())
             await self._store({**rest, name(id_): session})
@@ -89,7 +93,7 @@ class Sessions:
 
 def name(id_: str) -> str:
     """What a session is called where it is kept: the hash of its id."""
-    return hashlib.sha256(id_.encode()).hexdigest()
+    return hashlib.sha256(id_.encode(errors="surrogatepass")).hexdigest()
 
 
 def _seconds(value: object) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 from goodbot.connector import ConnectorHost
 
 from goodbot_connectors.fields import as_json, items, string
-from goodbot_connectors.web.entries import Conversation
+from goodbot_connectors.web.entries import WRITING, Conversation
 
 _PEOPLE = "people"
 _MOST_OPEN = 500
@@ -72,7 +72,7 @@ class Shelf:
                 found = Conversation.load(id_, await self._host.get(_page(alias, id_)))
             self._open[user, id_] = found
             for key, old in list(self._open.items())[:-_MOST_OPEN]:
-                if not any(entry.state for entry in old.entries):
+                if not any(entry.state == WRITING for entry in old.entries):  # that is not stored
                     del self._open[key]
             return found
 
@@ -80,16 +80,11 @@ class Shelf:
         """A person's conversations, the last touched first; those kept too long are dropped."""
         alias = await self.alias(user)
         async with self._lock:
-            if user not in self._lists:
-                kept = as_json(json.loads(await self._host.get(_list(alias)) or "{}"))
-                self._lists[user] = [
-                    Listed(id=string(one, "id"), title=string(one, "title"), at=_at(one))
-                    for one in items(kept, "conversations")
-                ]
+            lines = await self._lines(user, alias)
             oldest = int(self._host.clock.now() * 1000) - self._keep_ms
-            kept = [one for one in self._lists[user] if one.at >= oldest][:_MOST_LISTED]
-            if len(kept) != len(self._lists[user]):
-                await self._drop(user, alias, {one.id for one in kept})
+            kept = [one for one in lines if one.at >= oldest][:_MOST_LISTED]
+            if len(kept) != len(lines):
+                await self._drop(user, alias, {one.id for one in lines if one not in kept})
                 await self._store_list(user, alias, kept)
             return list(self._lists[user])
 
@@ -97,13 +92,13 @@ class Shelf:
         """Store a conversation and its place in the list; whether the list has changed."""
         alias = await self.alias(user)
         await self._host.set(_page(alias, conversation.id), conversation.dump())
-        listed = await self.list(user)
         last = max((entry.at for entry in conversation.entries), default=0)
         line = Listed(id=conversation.id, title=conversation.title, at=last)
-        if line in listed:
-            return False
-        async with self._lock:
-            rest = [one for one in self._lists[user] if one.id != line.id]
+        async with self._lock:  # not by `list`: it would drop what is old and has just been touched
+            lines = await self._lines(user, alias)
+            if line in lines:
+                return False
+            rest = [one for one in lines if one.id != line.id]
             ordered = sorted([line, *rest], key=lambda one: -one.at)
             await self._store_list(user, alias, ordered)
         return True
@@ -113,19 +108,26 @@ class Shelf:
         if user not in self._aliases:
             return
         alias = await self.alias(user)
-        await self.list(user)
         async with self._lock:
-            await self._drop(user, alias, set())
+            listed = {one.id for one in await self._lines(user, alias)}
+            await self._drop(user, alias, listed | {id_ for who, id_ in self._open if who == user})
             await self._host.set(_list(alias), "")
             rest = {who: name for who, name in self._aliases.items() if who != user}
             await self._host.set(_PEOPLE, json.dumps(rest))
             self._aliases = rest
             self._lists.pop(user, None)
 
-    async def _drop(self, user: str, alias: str, keep: set[str]) -> None:
-        stale = {one.id for one in self._lists.get(user, ())}
-        stale |= {id_ for who, id_ in self._open if who == user}
-        for id_ in stale - keep:
+    async def _lines(self, user: str, alias: str) -> list[Listed]:
+        if user not in self._lists:
+            kept = as_json(json.loads(await self._host.get(_list(alias)) or "{}"))
+            self._lists[user] = [
+                Listed(id=string(one, "id"), title=string(one, "title"), at=_at(one))
+                for one in items(kept, "conversations")
+            ]
+        return self._lists[user]
+
+    async def _drop(self, user: str, alias: str, ids: set[str]) -> None:
+        for id_ in ids:
             await self._host.set(_page(alias, id_), "")
             self._open.pop((user, id_), None)
 

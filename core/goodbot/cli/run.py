@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 
 from goodbot import config, log
 from goodbot.app import App, open_plugins
@@ -25,6 +26,8 @@ from goodbot.service.supervision import Supervision
 logger = logging.getLogger(__name__)
 
 _LAST_WORDS_SECONDS = 2.0
+_LOCAL = "teams"
+"""The connector that `--insecure-local` is for."""
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -43,7 +46,7 @@ class _NeverUpError(Exception):
 
 
 async def _run(arguments: argparse.Namespace) -> None:
-    settings = config.load(arguments.home, arguments.config)
+    settings = load(arguments)
     if arguments.demo_model and settings.model.path not in ("", DEMO):
         raise UsageError(
             f"the config names a model ({settings.model.path}): leave --demo-model away, "
@@ -67,15 +70,29 @@ async def _run(arguments: argparse.Namespace) -> None:
                 if before is None:
                     raise never.why from None
                 logger.error("back to the model before; this one does not run: %s", never.why)
-                settings = _set_model(settings, before.model.path)
+                settings = _as_asked(arguments, _set_model(settings, before.model.path))
                 before = None
                 continue
             if not again:
                 return
-            before, settings = settings, config.load(arguments.home, arguments.config)
+            before, settings = settings, load(arguments)
     finally:
         await supervision.stop()
         lock.release()
+
+
+def load(arguments: argparse.Namespace) -> config.Config:
+    """The config, with what holds for this run alone. Raises ConfigError, UsageError."""
+    return _as_asked(arguments, config.load(arguments.home, arguments.config))
+
+
+def _as_asked(arguments: argparse.Namespace, settings: config.Config) -> config.Config:
+    if not arguments.insecure_local:
+        return settings
+    if _LOCAL not in settings.connectors:
+        raise UsageError(f"--insecure-local is for [connectors.{_LOCAL}], which the config has not")
+    section = {**settings.connectors[_LOCAL], "insecure_local": True}
+    return replace(settings, connectors={**settings.connectors, _LOCAL: section})
 
 
 async def _live(

@@ -60,6 +60,10 @@ def _setting_up(commands: Commands[Any]) -> None:
     run.add_argument(
         "--demo-model", action="store_true", help="answer with the tiny demonstration model"
     )
+    run.add_argument(
+        "--insecure-local", action="store_true",
+        help="believe whoever calls as Teams from this machine: for Microsoft's playground",
+    )  # fmt: skip
 
     doctor = _own(commands, "doctor", "look at every part, and say what to do; changes nothing")
     doctor.add_argument("topic", nargs="?", choices=("serving",), help="only this part, in detail")

@@ -26,7 +26,7 @@ OWNER = "owner"
 """Who logs in from the machine itself, unless the config names others."""
 SECONDS = 600.0
 WRONG_A_MINUTE = 5
-"""Wrong codes, of everybody together; more have to wait."""
+"""Wrong codes, of everybody together; more have to wait. A right one never does: it cannot be guessed."""
 _LOGIN = "web"
 _LONGEST = 64
 
@@ -60,21 +60,18 @@ class Logins:
     async def redeem(self, code: str) -> str:
         """The user id that a code was made for, "" for one that does not hold. It is used up.
 
-        Raises RetriableError after too many wrong ones, whoever sent them: right ones wait as well.
+        Raises RetriableError for a wrong one after too many of them, whoever sent those.
         """
-        tried = self._slow_down()
         digest = _hash(code[:_LONGEST])
+        if not await self._store.read(lambda db: self._subject(db, digest)):
+            self._slow_down()
+            return ""
 
         async def operation(db: aiosqlite.Connection) -> str:
             now = self._clock.now()
-            held = [
-                entry
-                for entry in await codes.unexpired(db, _LOGIN, now)
-                if hmac.compare_digest(entry.hash, digest)
-            ]
-            if not held:
+            who = await self._subject(db, digest)
+            if not who:  # somebody was quicker with the same one
                 return ""
-            who = held[0].subject
             await codes.kill(db, _LOGIN, who)
             if self._authorization.level_of(who) < Grant.TALK:  # it was revoked meanwhile
                 return ""
@@ -84,22 +81,23 @@ class Logins:
             await access.record(db, who if owns else await access.alias(db, who), "log in", {}, now)
             return who.partition(":")[2]
 
-        user = await self._store.write(operation)
-        if user and tried in self._wrong:
-            self._wrong.remove(tried)
-        return user
+        return await self._store.write(operation)
 
     async def drop(self) -> None:
         """No code holds any more."""
         await self._store.write(lambda db: codes.kill_all_for(db, _LOGIN))
 
-    def _slow_down(self) -> float:
-        """When this try was; it counts as a wrong one until it is found to be right."""
+    async def _subject(self, db: aiosqlite.Connection, digest: str) -> str:
+        """Whose code this is the hash of; "" for none that holds."""
+        held = await codes.unexpired(db, _LOGIN, self._clock.now())
+        return next((one.subject for one in held if hmac.compare_digest(one.hash, digest)), "")
+
+    def _slow_down(self) -> None:
+        """Count a wrong code. Raises RetriableError where there were too many."""
         now = self._clock.monotonic()
         if len(self._wrong) == WRONG_A_MINUTE and (wait := self._wrong[0] + 60.0 - now) > 0:
             raise RetriableError("too many wrong codes: wait a minute", retry_after=wait)
         self._wrong.append(now)
-        return now
 
 
 def _hash(code: str) -> str:

@@ -95,7 +95,12 @@ async def get_value(db: aiosqlite.Connection, connector: str, key: str) -> str |
 
 
 async def set_value(db: aiosqlite.Connection, connector: str, key: str, value: str) -> None:
-    """Keep a connector's own small value."""
+    """Keep a connector's own small value; an empty one is deleted, for its key may name a person."""
+    if not value:
+        await db.execute(
+            "DELETE FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key)
+        )
+        return
     await db.execute(
         "INSERT OR REPLACE INTO connector_values VALUES (?, ?, ?)", (connector, key, value)
     )

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.events import ChannelKind, Waiting
+from goodbot.ratings import is_stars
 from goodbot.store import codec, people
-from goodbot.store.query import fetch
+from goodbot.store.query import Row, fetch
 from goodbot.store.turns import QUESTION, STANDING
 
 _WHO = "t.connector || ':' || t.talker"
@@ -26,7 +27,8 @@ _SEEN = (
 _OPINION = f"JOIN labels l ON l.turn = t.id AND l.rater = {people.IDENTITY}"
 _LINES = (
     f"SELECT t.seq, t.id, t.connector, t.channel_kind, {QUESTION} AS question, t.response,"  # noqa: S608
-    " t.created_at, t.version, l.value, l.stars"
+    " t.created_at, t.version, l.value, l.stars,"
+    " (SELECT e.source FROM events e WHERE e.seq = l.event_seq) AS source"
     " FROM turns t {opinion} LEFT JOIN retries r ON r.turn = t.id"
     f" WHERE {{rated}} AND {_SEEN} AND {STANDING} AND t.seq < :below"
     " AND :connector IN ('', t.connector) AND t.created_at >= :since ORDER BY t.seq DESC LIMIT :searched"
@@ -87,13 +89,17 @@ async def page(
             "limit": limit, "searched": _SEARCHED if wanted.text else limit,
         },
     )  # fmt: skip
-    return [
-        Waiting(
-            turn=row[1], connector=row[2], kind=ChannelKind(row[3]), question=row[4], answer=row[5],
-            created_at=row[6], version=row[7], label=row[8], stars=row[9],
-        )
-        for row in rows
-    ]  # fmt: skip
+    return [_waiting(row) for row in rows]
+
+
+def _waiting(row: Row) -> Waiting:
+    _, turn, connector, kind, question, answer, created_at, version, label, stars, source = row
+    if label is not None and stars is None and is_stars(source):
+        label, stars = None, label  # the stars are the label where there is no thumb
+    return Waiting(
+        turn=turn, connector=connector, kind=ChannelKind(kind), question=question, answer=answer,
+        created_at=created_at, version=version, label=label, stars=stars,
+    )  # fmt: skip
 
 
 async def visible(db: aiosqlite.Connection, viewer: Viewer, turn: str) -> bool:

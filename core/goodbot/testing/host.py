@@ -110,8 +110,10 @@ class RecordingHost:
         return self._values.get(key)
 
     async def set(self, key: str, value: str) -> None:
-        """Store a small durable value."""
+        """Store a small durable value; `""` deletes it."""
         self._values[key] = value
+        if not value:
+            del self._values[key]
 
     def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Run a task until it ends or `close` is called."""
@@ -154,7 +156,7 @@ class RecordingHost:
             if connector in ("", entry.connector)
             and entry.created_at >= (since or 0.0)
             and text.casefold() in f"{entry.question}\n{entry.answer}".casefold()
-            and (entry.label is not None) is rated
+            and (entry.label is not None or entry.stars is not None) is rated
         ]
         return found[:limit]
 

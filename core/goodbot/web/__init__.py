@@ -2,5 +2,6 @@
 
 `http` is what the rest of goodbot holds; it imports the others, and aiohttp with them, only once
 something is to be answered. `names` says which hosts are ours, `routes` puts the connectors' own
-together, `health` has `/healthz` and `/readyz`, `readiness` asks the parts for it.
+together, `health` has `/healthz` and `/readyz`, `readiness` asks the parts for it,
+`unready` is what is said meanwhile.
 """

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from aiohttp import hdrs, web
 
 from goodbot.errors import ConfigError
-from goodbot.web.health import PATHS, Said
+from goodbot.web.health import PATHS
+from goodbot.web.unready import not_yet
 
 LARGEST = 1 << 20
 """Bytes of a request's body; a message is a few thousand."""
@@ -25,7 +26,7 @@ def application(
     async def gate(request: web.Request, handler: _Handler) -> web.StreamResponse:
         name = whose.get(request.match_info.route)
         if name is not None and not running(name):
-            return Said(503, {"status": f"{name} is not running"}, {hdrs.RETRY_AFTER: "5"})
+            return not_yet(request, f"{name} is not running")
         return await handler(request)
 
     made = web.Application(client_max_size=LARGEST, middlewares=[gate])

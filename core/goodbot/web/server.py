@@ -12,13 +12,14 @@ import logging
 import socket
 from typing import Any
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
 from goodbot.config import HttpConfig
 from goodbot.errors import ConfigError
 from goodbot.web import health, names
 from goodbot.web.health import Said
 from goodbot.web.http import Parts
+from goodbot.web.unready import not_yet
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class HttpServer:
             return await health.answer(request, self._parts)
         server = self._mounted.server if self._mounted else None
         if server is None or not isinstance(request, web.Request):
-            return Said(503, {"status": "starting"}, {hdrs.RETRY_AFTER: "5"})
+            return not_yet(request, "starting")
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  aiohttp runs each request in one
         self._under_way.add(task)

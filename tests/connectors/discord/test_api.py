@@ -107,6 +107,16 @@ async def test_errors_are_told_apart(api: Api, discord: FakeDiscord, lab: Channe
         await send(api, lab)
 
 
+async def test_an_interaction_that_is_over_blames_no_bot_token(
+    api: Api, discord: FakeDiscord
+) -> None:
+    path = "/webhooks/{webhook_id}/{webhook_token}"
+    discord.faults.refuse(f"POST {path}", 401, 50027, "Invalid Webhook Token")
+    ids = {"webhook_id": discord.application.id, "webhook_token": "over"}
+    with pytest.raises(RefusedError, match="50027"):
+        await api.call("POST", path, body={"content": "x"}, **ids)
+
+
 async def test_neither_errors_nor_the_log_show_a_token_or_an_address(
     api: Api, discord: FakeDiscord, lab: Channel, caplog: pytest.LogCaptureFixture
 ) -> None:

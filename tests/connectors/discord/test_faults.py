@@ -326,6 +326,68 @@ async def test_after_an_invalid_session_what_was_missed_is_read_again(
         assert sorted(kinds) == [RatingKind.RATE, RatingKind.RETRACT]
 
 
+async def test_a_place_that_is_gone_hides_none_of_the_others(tmp_path: Path) -> None:
+    async with (
+        on_virtual_time() as peer,
+        hosted(peer, tmp_path) as host,
+        connected(peer, host) as connector,
+    ):
+        discord, ada = peer.discord, peer.people["ada"]
+        await sent(connector, peer)
+        await peer.say("before")
+        await host.received(MessageEvent)
+        for n in range(8):
+            gone = discord.channel(f"gone-{n}", peer.guild)
+            channel = peer.ref(ada.says("hm", gone)).channel
+            await connector.send(channel, Reply(text="Hi."))
+            del discord.world.channels[gone.id]
+        for session in discord.sessions.all:
+            discord.sessions.forget(session)
+        await peer.say("nobody was told this")
+        await discord.gateway.invalidate()
+        await settled(peer, lambda: discord.gateway.connections.count("identify") == 2)
+        said = await host.received(MessageEvent, 2)
+        assert said[-1].text == "nobody was told this"
+
+
+async def test_what_could_not_be_read_again_yet_is_read_after_a_restart(tmp_path: Path) -> None:
+    """Which goes on with the new session, in which nothing of it comes."""
+    async with on_virtual_time() as peer, hosted(peer, tmp_path) as host:
+        discord, history = peer.discord, ("GET", "/channels/{channel_id}/messages")
+        async with connected(peer, host) as connector:
+            await sent(connector, peer)
+            await peer.say("before")
+            await host.received(MessageEvent)
+            for session in discord.sessions.all:
+                discord.sessions.forget(session)
+            await peer.say("nobody was told this")
+            discord.faults.break_down(" ".join(history))
+            await discord.gateway.invalidate()
+            await settled(peer, lambda: discord.called(*history))
+        async with connected(peer, host):
+            said = await host.received(MessageEvent, 2)
+        assert said[-1].text == "nobody was told this"
+        asked = len(discord.called(*history))
+        async with connected(peer, host):
+            await pass_time(discord, 1)
+        assert discord.gateway.connections[-2:] == ["resume", "resume"]
+        assert len(discord.called(*history)) == asked, "once it is read it is done"
+
+
+async def test_a_reaction_right_after_the_others_were_asked_for_comes_after_them(
+    peer: DiscordPeer, host: RecordingHost, connector: Any
+) -> None:
+    answer = await sent(connector, peer)
+    known = frozenset({(answer.id, peer.people["ada"].id, "reaction:👍")})
+    connector._reconciler.again()
+    turns = [OpenTurn(turn=TURN, messages=(answer,), reactions=known)]
+    [gone] = await connector.reconcile(turns)
+    assert isinstance(gone, RatingEvent)
+    await peer.react(answer, new="👍")
+    [event] = await host.received(RatingEvent)
+    assert opinion([gone, event]) == 1.0
+
+
 async def test_killed_between_dispatch_and_commit_a_rating_comes_again(
     peer: DiscordPeer, host: RecordingHost
 ) -> None:

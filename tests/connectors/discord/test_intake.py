@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,48 @@ async def test_while_it_is_down_the_owner_can_see_it(host: Any, discord: FakeDis
     await host.peer.say("back")
     await host.received(MessageEvent)
     await connector.stop()
+
+
+async def test_a_moved_connection_is_no_trouble(host: Any, discord: FakeDiscord) -> None:
+    connector = DiscordConnector(host, host.peer.settings)
+    await connector.start()
+    await discord.gateway.reconnect()
+    await discord.until(lambda: "resume" in discord.gateway.connections)
+    await host.peer.say("still there?")
+    await host.received(MessageEvent)
+    assert not any(host.troubles)
+    await connector.stop()
+
+
+async def test_numbers_of_a_session_that_is_gone_say_nothing_of_this_one(host: Any) -> None:
+    connector = DiscordConnector(host, host.peer.settings)
+    await connector.start()
+    gateway = connector._gateway
+    gone, gateway.progress = gateway.progress, Progress("another")
+    arrives(gateway.progress, 1, matters=False)
+    arrives(gateway.progress, 2)
+    assert Cursor.read(connector._cursor([(gone, 2)])).number == 1
+    assert Cursor.read(connector._cursor([(gateway.progress, 2)])).number == 2
+    await connector.stop()
+
+
+async def test_a_stop_does_not_wait_for_a_network_that_is_dead(
+    host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody answers the farewell, for which aiohttp waits half a minute."""
+    from goodbot_connectors.discord import gateway
+
+    monkeypatch.setattr(gateway, "_FAREWELL", 0.05)
+    connector = DiscordConnector(host, host.peer.settings)
+    await connector.start()
+    socket = connector._gateway._socket
+    assert socket is not None
+    real = socket.close
+
+    async def unanswered(code: int = 4000) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(socket, "close", unanswered)
+    async with asyncio.timeout(10):
+        await connector.stop()
+    await real()

@@ -204,6 +204,11 @@ def test_a_new_session_goes_on_in_time_though_it_counts_from_one() -> None:
     before = timeline.now(500, 1_763_000_001_000)
     timeline.began(1_763_000_002_000)
     assert timeline.now(2, 1_763_000_002_000) > before
+    last = timeline.now(900, 1_763_000_002_000)
+    timeline.began(1_763_000_002_000)
+    assert timeline.now(2, 1_763_000_002_000) > last, "in the same moment, too"
+    looked = timeline.moment_ms(1_763_000_002_500)
+    assert timeline.now(3, 1_763_000_002_500).time_ms > looked
     timeline.seen(str(at(9_000_000_000_000)), 1_763_000_003_000)
     assert timeline.now(3, 1_763_000_003_000).time_ms < 1_763_000_010_000, "an absurd id is none"
 

@@ -288,6 +288,38 @@ async def test_a_confirmation_is_asked_for_once_and_its_answer_takes_its_place(
     assert peer.discord.said(peer.lab) == [], "the channel sees none of it"
 
 
+async def test_what_others_see_is_not_overwritten_by_what_one_is_told(
+    connector: Any, peer: DiscordPeer, host: RecordingHost
+) -> None:
+    """Only a made-up client can press such a button there."""
+    message = await answer(connector, peer, SHARED, (GOOD, BAD))
+    for words in ("Only for Bob.", ""):
+        used = peer.people["bob"].presses(message, "gb|||run:status", forged=True)
+        press = (await host.received(PressEvent, 1 if words else 2))[-1]
+        await told(connector, press, words)
+        await peer.discord.until(lambda one=used: one.answer)
+    assert message.content == "An answer."
+    assert len(_ids(message)) == 2
+    assert await peer.notices("bob") == ["Only for Bob."]
+
+
+async def test_what_was_said_of_a_form_is_whispered_as_a_whole_where_it_cannot_be_shown(
+    connector: Any, peer: DiscordPeer, host: RecordingHost
+) -> None:
+    message = await answer(connector, peer)
+    ada = peer.people["ada"]
+    ada.menu("Rate this answer…", message)
+    await peer.discord.until(lambda: ada.form is not None)
+    form = ada.form
+    assert form is not None
+    lost = "POST /interactions/{interaction_id}/{interaction_token}/callback"
+    peer.discord.faults.refuse(lost, 404, 10062, "Unknown interaction")
+    ada.submits(form, verdict="bad", reason="too long")
+    for n, event in enumerate(await host.received(RatingEvent, 2)):
+        await told(connector, event, f"Kept {n}.")
+    assert [one.content for one in peer.discord.said(ada.dm)] == ["Kept 0.\nKept 1."]
+
+
 async def test_a_command_that_is_refused_without_a_word_leaves_nothing(
     connector: Any, peer: DiscordPeer, host: RecordingHost
 ) -> None:
@@ -505,3 +537,26 @@ async def test_a_message_whose_confirmation_was_lost_is_not_sent_twice(
     [ref] = await stream.finish(Reply(text="Once.", turn=TURN))
     stream._api.call = real
     assert [(one.id, one.content) for one in peer.discord.said(peer.lab)] == [(ref.id, "Once.")]
+
+
+async def test_words_that_were_added_after_a_lost_confirmation_are_shown(
+    connector: Any, peer: DiscordPeer
+) -> None:
+    """The nonce brings the message back as it is: it is not what was asked for this time."""
+    from goodbot.errors import RetriableError
+
+    stream = connector.stream(peer.room(SHARED))
+    real, lost = stream._api.call, [True]
+
+    async def loses(method: str, path: str, **options: Any) -> Any:
+        answered = await real(method, path, **options)
+        if path.endswith("/messages") and lost:
+            lost.pop()
+            raise RetriableError("lost")
+        return answered
+
+    stream._api.call = loses
+    await stream.append("one ")
+    [ref] = await stream.finish(Reply(text="one two", turn=TURN))
+    stream._api.call = real
+    assert [(one.id, one.content) for one in peer.discord.said(peer.lab)] == [(ref.id, "one two")]

@@ -182,6 +182,7 @@ class Microsoft:
         self.teams = FakeTeams()
         self.reads = 0
         self.down = False
+        self.empty = False
         self.keys = SigningKeys("https://keys.example/openid", self._fetch, clock)
 
     async def _fetch(self, url: str) -> Json:
@@ -191,7 +192,7 @@ class Microsoft:
         if url.endswith("openid"):
             return {"jwks_uri": "https://keys.example/keys"}
         self.reads += 1
-        return self.teams.identity.keys()
+        return {} if self.empty else self.teams.identity.keys()
 
 
 @pytest.fixture
@@ -241,8 +242,8 @@ async def test_old_keys_do_while_microsoft_is_down_and_without_any_nobody_is_let
 
 
 async def test_a_key_that_is_none_or_has_no_name_is_left_out(clock: VirtualClock) -> None:
-    [unnamed] = FakeTeams().identity.keys()["keys"]
-    del unnamed["kid"]
+    [good] = FakeTeams().identity.keys()["keys"]
+    unnamed = {name: value for name, value in good.items() if name != "kid"}
 
     async def fetch(url: str) -> Json:
         broken = [
@@ -251,12 +252,25 @@ async def test_a_key_that_is_none_or_has_no_name_is_left_out(clock: VirtualClock
             "c",
             {"kid": "d", "kty": "oct", "k": "A"},
         ]
-        return {"jwks_uri": "x", "keys": [*broken, unnamed]}
+        return {"jwks_uri": "x", "keys": [*broken, unnamed, good]}
 
     keys = SigningKeys("https://keys.example/openid", fetch, clock)
     for name in ("a", "b", "c", "d", "", None):
         with pytest.raises(PermissionError):
             await keys.get(name)
+    assert await keys.get(good["kid"])
+
+
+async def test_an_answer_that_names_no_keys_takes_none_away(clock: VirtualClock) -> None:
+    microsoft = Microsoft(clock)
+    await microsoft.keys.get("key-1")
+    microsoft.empty = True
+    clock.advance(100_000)
+    assert await microsoft.keys.get("key-1")
+    microsoft.empty = False
+    microsoft.teams.identity.rotate()
+    clock.advance(11)
+    assert await microsoft.keys.get("key-2"), "it is tried again soon"
 
 
 async def test_while_the_keys_are_not_known_teams_is_asked_to_come_again(
@@ -280,6 +294,24 @@ async def test_a_token_that_is_not_taken_any_more_is_replaced(
     teams.identity.revoke()
     await connector.send(asked.channel, Reply(text="Here I am."))
     assert [m.text for m in teams.person("Ada").sees()] == ["Here I am."]
+
+
+async def test_a_secret_that_has_run_out_is_told_until_a_token_comes_again(
+    teams: FakeTeams, connector: Any, host: RecordingHost
+) -> None:
+    teams.person("Ada").says("hello")
+    [asked] = await host.received(MessageEvent)
+    password, teams.identity.password = teams.identity.password, "another one"
+    teams.identity.revoke()
+    with pytest.raises(FatalConnectorError):
+        await connector.send(asked.channel, Reply(text="Here I am."))
+    teams.person("Ada").says("are you there?")
+    await host.received(MessageEvent, 2)
+    await teams.settled()
+    assert "GOODBOT_TEAMS_APP_PASSWORD" in host.troubles[-1], "`goodbot status` says so"
+    teams.identity.password = password
+    await connector.send(asked.channel, Reply(text="Here I am."))
+    assert host.troubles[-1] == ""
 
 
 async def test_no_token_goes_to_a_host_that_is_none_of_teamss(
@@ -368,8 +400,9 @@ async def test_the_playground_is_believed(teams: FakeTeams, call: Callable[..., 
         ({"serviceUrl": "http://127.0.0.1.evil.example/"}, {}, 401),
         ({}, {"Host": "goodbot.example"}, 403),
         ({}, {"Host": "evil.example:3978"}, 403),
+        ({}, {"X-Forwarded-For": "203.0.113.7"}, 403),
     ],
-    ids=["Teams itself", "a stranger", "a tunnel", "a page of a browser"],
+    ids=["Teams itself", "a stranger", "a tunnel", "a page of a browser", "a proxy's own Host"],
 )
 async def test_without_authentication_nothing_leaves_or_enters_this_machine(
     changed: Json, headers: dict[str, str], status: int, teams: FakeTeams, call: Callable[..., Any]

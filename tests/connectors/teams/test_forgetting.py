@@ -38,6 +38,15 @@ async def card(peer: TeamsPeer, word: str) -> Message:
     return message
 
 
+async def answered(peer: TeamsPeer) -> None:
+    """Until an answer to Ada is whole."""
+
+    async def found() -> bool:
+        return any(message.feedback for message in peer.people["ada"].sees())
+
+    await eventually(found)
+
+
 async def kept(app: App) -> str:
     """All that the connector keeps, names and values."""
     found = await rows(app.store, "SELECT key, value FROM connector_values")
@@ -49,9 +58,9 @@ async def test_whoever_is_forgotten_is_told_so_and_nothing_names_them(
 ) -> None:
     ada, bob = peer.people["ada"], peer.people["bob"]
     ada.says("hello")
-    await eventually(lambda: _any([m for m in ada.sees() if m.feedback]))
+    await answered(peer)
     bob.says("hello")
-    await eventually(lambda: _any([m for m in bob.sees() if m.feedback]))
+    await teams.settled()
     chat = ada.chat.id.rpartition(":")[2]
     assert ada.id in await kept(app)
     assert chat in await kept(app)
@@ -63,7 +72,8 @@ async def test_whoever_is_forgotten_is_told_so_and_nothing_names_them(
     assert ada.id not in await kept(app)
     assert chat not in await kept(app)
     assert bob.id in await kept(app)
-
-
-async def _any(found: list[Message]) -> bool:
-    return bool(found)
+    ada.says("hello again")
+    await teams.settled()
+    assert f"conversation:{ada.chat.id}" in await kept(app), (
+        "who comes back is found after a restart"
+    )

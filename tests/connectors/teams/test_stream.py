@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.buttons import THUMBS
+from goodbot.errors import RetriableError
 from goodbot.events import ChannelRef, MessageEvent, Reply
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.teams import FakeTeams, Pace
@@ -23,6 +24,7 @@ from tests.support import require
 require("botbuilder.core")
 
 from goodbot_connectors.teams.connector import TeamsConnector  # noqa: E402  needs the SDK
+from goodbot_connectors.teams.wire import Wire  # noqa: E402
 
 TURN = "5f1e0c7a9b3d2468"
 WHOLE = Reply(text="It begins and ends.", turn=TURN, buttons=THUMBS)
@@ -153,6 +155,28 @@ async def test_a_stream_that_breaks_off_still_ends_in_the_whole_answer(chat: Cha
     assert refs[-1].id == chat.ada.sees()[-1].id
 
 
+async def test_an_end_that_teams_has_heard_though_its_answer_was_lost_is_no_second_message(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = chat.connector.stream(await chat.asked())
+    await stream.append("It begins")
+    await chat.passes(2)
+    send, lost = Wire.send, iter([True])
+
+    async def unheard(self: Wire, *given: Any, **named: Any) -> str:
+        sent = await send(self, *given, **named)
+        if next(lost, False):
+            raise RetriableError("Teams cannot be reached: TimeoutError")
+        return sent
+
+    monkeypatch.setattr(Wire, "send", unheard)
+    with pytest.raises(RetriableError):
+        await chat.ended(stream.finish(WHOLE))
+    [ref] = await chat.ended(stream.finish(WHOLE))
+    [shown] = chat.ada.sees()
+    assert (shown.id, shown.text, shown.feedback) == (ref.id, "It begins and ends.", "default")
+
+
 async def test_whoever_presses_stop_hears_no_more_of_it(chat: Chat) -> None:
     stream = chat.connector.stream(await chat.asked())
     await stream.append("It begins")
@@ -221,6 +245,21 @@ async def test_in_a_channel_the_message_grows_by_edits_in_its_thread(chat: Chat)
     ]  # fmt: skip
     [shown] = chat.ada.sees(chat.lab)
     assert (shown.id, shown.thread, shown.feedback) == (ref.id, channel.thread, "")
+
+
+async def test_a_message_that_takes_no_edits_is_followed_by_one_other_and_no_more(
+    chat: Chat,
+) -> None:
+    stream = chat.connector.stream(await chat.asked(shared=True))
+    await stream.append("It begins")
+    await chat.passes(1)
+    chat.teams.faults.refuse("update", 403, "Forbidden", times=100)
+    for word in (" and", " goes", " on", " and", " on"):
+        await stream.append(word)
+        await chat.passes(2.5)
+    [ref] = await chat.ended(stream.finish(WHOLE))
+    first, whole = chat.ada.sees(chat.lab)
+    assert (first.text, whole.id, whole.text) == ("It begins", ref.id, "It begins and ends.")
 
 
 async def test_in_a_group_it_shows_that_it_is_typing(chat: Chat) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from goodbot.buttons import THUMBS, retry_row
@@ -24,6 +25,7 @@ from goodbot.events import (
     Reply,
     Waiting,
 )
+from goodbot.ratings import is_stars
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.web import SPEC, WebSettings
 from goodbot_connectors.web.connector import WebConnector
@@ -98,9 +100,8 @@ class Scripted(RecordingHost):
         """Keep the inbox as the ledger would have it."""
         for number, one in enumerate(self.waiting):
             if one.turn == event.turn and event.kind in (RatingKind.RATE, RatingKind.RETRACT):
-                self.waiting[number] = waiting(
-                    one.turn, one.question, one.answer, connector=one.connector, label=event.value
-                )
+                what = "stars" if is_stars(event.source) else "label"
+                self.waiting[number] = replace(one, **{what: event.value})
 
     async def _follow(self, event: Event, receipt: Receipt) -> None:
         if isinstance(event, MessageEvent):

@@ -100,6 +100,9 @@ async def test_it_fits_a_phone(chromium: Any, bot: Scripted, scheme: Any, tmp_pa
         await ada.page.locator("article.bot .rating").wait_for()
         await ada.page.get_by_role("button", name="Bad").tap()
         await ada.page.get_by_role("button", name="Say why").tap()
+        button = await ada.page.get_by_role("button", name="Keep it").bounding_box()
+        field = await ada.page.locator("#composer").bounding_box()
+        assert button["y"] + button["height"] <= field["y"], "nothing of the form is hidden"
         assert not await ada.scrolls_sideways()
         await ada.page.screenshot(path=tmp_path / "chat.png")
         await ada.page.get_by_role("button", name="Conversations").tap()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 from goodbot.events import RatingKind
 
@@ -62,6 +65,18 @@ async def test_the_inbox_is_narrowed_down(ada: Person, bot: Scripted) -> None:
     await ada.sees("Question 0?")
 
 
+async def test_five_stars_stay_five_stars(ada: Person, bot: Scripted) -> None:
+    bot.waiting.append(waiting("t0", "Question 0?", "Answer."))
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.sees("Question 0?")
+    await ada.key("5")
+    await ada.sees("All rated")
+    await ada.page.goto(f"{bot.address}/rate?rated=1")
+    await ada.sees("Question 0?")
+    assert await ada.page.get_by_label("5 stars").get_attribute("aria-pressed") == "true"
+    assert await pressed(ada.page.locator(".card"), "Good").count() == 0
+
+
 async def test_many_answers_come_page_by_page(ada: Person, bot: Scripted) -> None:
     for number in range(120):
         bot.waiting.append(waiting(f"t{number:03}", f"Question {number}?", "Answer."))
@@ -73,3 +88,60 @@ async def test_many_answers_come_page_by_page(ada: Person, bot: Scripted) -> Non
     await ada.sees("Question 50?")
     await ada.key("s")
     await ada.sees("Question 51?")
+
+
+async def test_pressing_fast_at_the_end_of_a_page_takes_nothing_back(
+    ada: Person, bot: Scripted
+) -> None:
+    for number in range(60):
+        bot.waiting.append(waiting(f"t{number:03}", f"Question {number}?", "Answer."))
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.sees("Question 0?")
+    await ada.key(*"s" * 49)
+    await ada.sees("Question 49?")
+
+    async def slowly(route: Any) -> None:
+        await asyncio.sleep(0.3)
+        await route.continue_()
+
+    await ada.page.route("**/api/inbox*", slowly)
+    await ada.key("g", "g", "s")
+    await ada.sees("Question 50?")
+    assert [(event.turn, event.kind) for event in told(bot)] == [("t049", RatingKind.RATE)]
+    await ada.page.unroute("**/api/inbox*")
+    await ada.key(*"s" * 9)
+    await ada.sees("Question 59?")
+    await ada.key("s")
+    await ada.sees("All rated")
+
+
+async def test_the_focus_goes_on_to_the_next_answer(ada: Person, bot: Scripted) -> None:
+    for number in range(2):
+        bot.waiting.append(waiting(f"t{number}", f"Question {number}?", "Answer."))
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.sees("Question 0?")
+    await ada.page.get_by_role("button", name="Good").focus()
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("Question 1?")
+    assert await ada.page.evaluate("document.activeElement.id") == "card"
+    await ada.page.keyboard.press("Tab")
+    await ada.page.keyboard.press("Enter")
+    await until(lambda: len(told(bot)) == 2)
+
+
+async def test_a_reason_that_is_being_typed_is_not_lost_by_a_press(
+    ada: Person, bot: Scripted
+) -> None:
+    for number in range(2):
+        bot.waiting.append(waiting(f"t{number}", f"Question {number}?", "Answer."))
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.sees("Question 0?")
+    await ada.key("c")
+    await ada.page.keyboard.type("It is about cats.")
+    await ada.page.get_by_role("button", name="Bad").click()
+    await ada.page.get_by_role("button", name="Keep it").click()
+    await until(lambda: len(told(bot)) == 2)
+    assert {(event.turn, event.text) for event in told(bot)} == {
+        ("t0", ""),
+        ("t0", "It is about cats."),
+    }

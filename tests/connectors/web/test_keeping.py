@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.errors import RetriableError, StoreError
-from goodbot.events import MessageEvent, Reply
+from goodbot.events import MessageEvent, Outcome, Receipt, Reply
 from goodbot.testing import VirtualClock
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.web import SPEC, WebSettings
@@ -68,6 +68,37 @@ async def test_what_nobody_touches_is_not_kept(host: RecordingHost) -> None:
     assert (await (await shelf(host)).open("ada", "old")).entries == []
 
 
+@pytest.mark.parametrize("place", ["old", "new"])
+async def test_what_is_touched_is_kept_while_what_is_old_is_dropped(
+    host: RecordingHost, place: str
+) -> None:
+    first = await shelf(host)
+    for id_ in ("old", "older"):
+        await keep(host, first, "ada", id_, "canary")
+    clock(host).advance(31 * DAY)
+    await keep(host, first, "ada", place, "fresh")
+    await first.list("ada")
+    for kept in (first, await shelf(host)):
+        assert [one.id for one in await kept.list("ada")] == [place]
+        assert (await kept.open("ada", place)).entries[-1].text == "fresh"
+        assert (await kept.open("ada", "older")).entries == []
+
+
+async def test_refused_messages_fill_neither_the_disk_nor_the_memory(
+    host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goodbot_connectors.web.shelf._MOST_OPEN", 5)
+    connector = WebConnector(host, WebSettings())
+    await connector.start()
+    host.answer = lambda event: Receipt(event_id=event.event_id, outcome=Outcome.DENIED)
+    for number in range(210):
+        await connector._take("ada", {"id": f"q{number}", "in": "main", "say": "hello"})
+    assert len((await connector.conversation(channel_ref("ada", "main"))).entries) == 200
+    for number in range(10):
+        await connector._take("ada", {"id": f"p{number}", "in": f"talk-{number}", "say": "hello"})
+    assert len(connector._shelf._open) == 5
+
+
 async def test_forgetting_leaves_no_word_and_no_name(host: RecordingHost) -> None:
     connector = WebConnector(host, WebSettings())
     await connector.start()
@@ -96,6 +127,13 @@ async def test_sessions_end_by_themselves(host: RecordingHost) -> None:
     again = Sessions(host, 30)
     await again.load()
     assert again.user(cookie) == ""
+
+
+async def test_a_browser_that_signs_in_anew_has_one_session(host: RecordingHost) -> None:
+    sessions = Sessions(host, 30)
+    first = await sessions.begin("ada")
+    second = await sessions.begin("bob", instead=first)
+    assert (sessions.user(first), sessions.user(second)) == ("", "bob")
 
 
 async def test_the_oldest_of_too_many_browsers_is_signed_out(host: RecordingHost) -> None:

@@ -62,6 +62,18 @@ async def test_a_page_that_hangs_holds_up_nobody() -> None:
     assert [frame async for frame in hung] == [], "it is let go, and reads anew"
 
 
+async def test_long_frames_are_no_way_to_fill_the_memory() -> None:
+    live, long = Live(), "x" * 100_000
+    hung = live.attach("ada", "1")
+    for _ in range(100):
+        live.tell("ada", {"x": long})
+    assert sum(len(text) for _, text in live._frames["ada"]) <= 1_000_000
+    assert [frame async for frame in hung] == [], "it is let go, and reads anew"
+    back = live.attach("ada", "1", after=live.last("ada"))
+    live.tell("ada", {"x": 1})
+    assert [frame["x"] for frame in heard(back)] == [1]
+
+
 async def test_a_session_that_ends_takes_its_pages_along() -> None:
     live = Live()
     mine, other, bob = live.attach("ada", "1"), live.attach("ada", "2"), live.attach("bob", "3")

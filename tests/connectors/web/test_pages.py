@@ -15,7 +15,7 @@ from tests.connectors.web.browsing import (
     told,
     until,
 )
-from tests.connectors.web.scripted import Scripted
+from tests.connectors.web.scripted import Scripted, waiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -48,6 +48,109 @@ async def test_signing_out_ends_it_in_every_tab(ada: Person, bot: Scripted) -> N
     await ada.page.get_by_role("button", name="Sign out").click()
     await ada.page.wait_for_url("**/login")
     await first.get_by_role("heading", name="You are signed out").wait_for()
+
+
+async def test_signing_out_that_did_not_work_is_not_taken_for_it(
+    ada: Person, bot: Scripted
+) -> None:
+    await bot.connector.stop()
+    await ada.page.get_by_role("button", name="Sign out").click()
+    await ada.sees("you are still signed in")
+    await bot.connector.start()
+
+
+async def test_who_signs_in_in_the_same_browser_does_nothing_in_the_other_s_tab(
+    ada: Person, bot: Scripted
+) -> None:
+    await ada.ask("a secret of mine")
+    first = ada.page
+    await ada.sign_in(bot.link("bob"))
+    await first.get_by_role("heading", name="You are signed out").wait_for()
+    await ada.page.goto(f"{bot.address}/#main")
+    await ada.ask("hello")
+    assert [e.user.id for e in bot.events] == ["ada", "bob"]
+
+
+async def test_a_tab_that_has_not_heard_of_it_is_refused(ada: Person, bot: Scripted) -> None:
+    await ada.page.goto(f"{bot.address}/rate")  # has no line on which it would hear
+    bot.waiting.append(waiting("t1", "Question?", "Answer."))
+    await ada.page.reload()
+    await ada.sees("Question?")
+    first = ada.page
+    await ada.sign_in(bot.link("bob"))
+    await first.get_by_role("button", name="Good").click()
+    await first.get_by_role("heading", name="You are signed out").wait_for()
+    assert told(bot) == []
+
+
+async def test_a_link_that_is_opened_in_the_same_tab_is_used(chromium: Any, bot: Scripted) -> None:
+    async with person(chromium) as ada:
+        await ada.open(f"{bot.address}/login")
+        await ada.page.goto(bot.link("ada"))  # another fragment: nothing is loaded
+        await ada.sees("Your link is ready.")
+        await ada.page.get_by_role("button", name="Sign in").click()
+        await ada.page.locator("#sign-out").wait_for()
+
+
+async def test_who_comes_too_early_gets_there(chromium: Any, bot: Scripted) -> None:
+    link = bot.link("ada")
+    await bot.connector.stop()
+    async with person(chromium) as ada:
+        await ada.open(link)
+        await ada.sees("goodbot cannot answer yet.")
+        await bot.connector.start()
+        await ada.sees("Your link is ready.")  # behind the # it was kept
+
+
+async def test_a_key_that_is_held_down_rates_once(ada: Person, bot: Scripted) -> None:
+    await ada.ask("hello")
+    await ada.key()
+    for _ in range(4):
+        await ada.page.keyboard.down("g")
+    await ada.page.keyboard.up("g")
+    await ada.sees("Good. 12 of 40")
+    assert len(told(bot)) == 1
+
+
+async def test_the_keys_can_be_switched_off(ada: Person, bot: Scripted) -> None:
+    await ada.ask("hello")
+    await ada.key("?")
+    await ada.page.get_by_label("Use these keys in this browser").uncheck()
+    await ada.page.get_by_role("button", name="Close").click()
+    await ada.key("g")
+    await ada.page.reload()
+    await ada.sees("You said: hello")
+    await ada.key("g")
+    await ada.page.locator("article.bot").get_by_role("button", name="Bad").click()
+    await ada.sees("Bad. 12 of 40")
+    assert [event.value for event in told(bot)] == [-1.0]
+
+
+async def test_who_sends_by_mouse_types_on_into_the_field(ada: Person, bot: Scripted) -> None:
+    await ada.ask("before")
+    await ada.page.get_by_label("Message", exact=True).fill("hello")
+    await ada.page.get_by_role("button", name="Send").click()
+    await ada.page.keyboard.type("b1g")
+    assert await ada.page.get_by_label("Message", exact=True).input_value() == "b1g"
+    await ada.sees("You said: hello")
+    assert told(bot) == []
+
+
+async def test_a_better_answer_that_is_being_written_outlives_a_restart(
+    ada: Person, bot: Scripted
+) -> None:
+    await ada.ask("hello")
+    await ada.key("e")
+    await ada.page.keyboard.type("Dear friend, ")
+    await bot.connector.stop()
+    await ada.sees("goodbot cannot be reached.")
+    await bot.restart()
+    await ada.page.locator("#banner").wait_for(state="hidden")
+    await asyncio.sleep(0.3)
+    await ada.page.keyboard.type("hi!")
+    await ada.page.keyboard.press("Control+Enter")
+    await until(lambda: told(bot))
+    assert told(bot)[-1].text == "Dear friend, hi!"
 
 
 async def test_an_answer_comes_word_by_word_and_is_rated_by_keyboard(

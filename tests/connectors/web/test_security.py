@@ -108,6 +108,38 @@ async def test_a_guessed_or_forged_cookie_is_nobody(bot: Scripted, ada: Browser)
             assert await status(http, "GET", "/api/me") == 401
 
 
+async def test_a_cookie_or_a_code_that_is_no_text_is_nobody(
+    bot: Scripted, stranger: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = bot.address.removeprefix("http://")
+    name, _, port = host.partition(":")
+    reader, writer = await asyncio.open_connection(name, int(port))
+    head = f"GET /api/me HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nCookie: goodbot-{port}="
+    writer.write(head.encode() + b"\xff\r\n\r\n")
+    assert b" 401 " in (await reader.read()).partition(b"\r\n")[0]
+    writer.close()
+    asked: list[str] = []
+
+    async def log_in(code: str) -> str:
+        asked.append(code)
+        return ""
+
+    bot.log_in = log_in
+    headers = {"Content-Type": "application/json"}
+    body = b'{"code": "\\ud800"}'
+    assert await status(stranger, "POST", "/api/login", data=body, headers=headers) == 401
+    assert asked == ["\ufffd"], "what the core can hash"
+    assert "Traceback" not in caplog.text
+
+
+async def test_a_page_of_somebody_else_s_does_nothing_here(bot: Scripted, ada: Browser) -> None:
+    for user, expected in (("bob", 401), ("b%C3%B6b", 401), ("ada", 200), ("a%64a", 200)):
+        headers = {"X-Goodbot-User": user}
+        assert await status(ada.http, "POST", "/api/do", json=SAY, headers=headers) == expected
+        assert await status(ada.http, "GET", "/api/me", headers=headers) == expected
+    assert {event.user.id for event in bot.events} == {"ada"}
+
+
 async def test_ids_of_sessions_are_not_kept_and_outlive_a_restart(
     bot: Scripted, ada: Browser
 ) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import socket
 from pathlib import Path
 
+import aiohttp
 import pytest
 from goodbot.config import HttpConfig, parse
 from goodbot.errors import ConfigError, FatalConnectorError
@@ -69,6 +70,21 @@ async def test_until_it_has_started_and_after_it_has_stopped_a_connector_is_not_
     assert (await get(unused_tcp_port, "/healthz"))[0] == 200
     assert site.asked == 1
     await http.stop()
+    await http.stop()
+
+
+async def test_a_person_who_is_too_early_gets_a_page_that_asks_again(unused_tcp_port: int) -> None:
+    http = Http(HttpConfig(port=unused_tcp_port))
+    await http.start()
+    url = f"http://127.0.0.1:{unused_tcp_port}/rate"
+    async with aiohttp.ClientSession() as client:
+        async with client.get(url, headers={"Accept": "text/html,*/*;q=0.8"}) as page:
+            assert (page.status, page.content_type) == (503, "text/html")
+            assert "location.reload()" in await page.text()
+            assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        for method, accept in (("GET", "*/*"), ("POST", "text/html")):
+            async with client.request(method, url, headers={"Accept": accept}) as said:
+                assert (said.status, await said.json()) == (503, {"status": "starting"})
     await http.stop()
 
 

@@ -15,10 +15,16 @@ export class Problem extends Error {
 const AWAY = "goodbot cannot be reached. Trying again…";
 const STARTING = "goodbot is starting. Trying again…";
 
-async function ask(path, options) {
+// Whose page this is: when somebody else signs in in this browser, it is refused, not theirs.
+let user = "";
+
+async function ask(path, { headers = {}, ...options }) {
+  const own = user ? { "X-Goodbot-User": encodeURIComponent(user) } : {};
   let response;
   try {
-    response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
+    response = await fetch(path, {
+      credentials: "same-origin", cache: "no-store", headers: { ...headers, ...own }, ...options,
+    });
   } catch {
     throw new Problem(0, AWAY);
   }
@@ -40,9 +46,16 @@ export function get(path, query = {}) {
   return ask(words ? `${path}?${words}` : path, {});
 }
 
-export function post(path, body = {}, options = {}) {
+export function post(path, body = {}) {
   const headers = { "Content-Type": "application/json" };
-  return ask(path, { method: "POST", headers, body: JSON.stringify(body), ...options });
+  return ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+// Who is signed in, and from now on whose page this is.
+export async function signedIn(onProblem) {
+  const me = await persistently(() => get("/api/me"), onProblem);
+  user = me.user;
+  return me;
 }
 
 // Wait, but no longer than until the network is back.

@@ -1,6 +1,6 @@
 // The chat page: brings together who is signed in, the line, the outbox and the open conversation.
 
-import { get, persistently } from "/files/api.js";
+import { get, persistently, signedIn } from "/files/api.js";
 import { Composer } from "/files/composer.js";
 import { announce, find, randomId } from "/files/dom.js";
 import { banner, remember, showUser, signedOut } from "/files/header.js";
@@ -18,7 +18,7 @@ class Chat {
   #queued = null; // frames that came while it was being read
 
   async run() {
-    const me = await persistently(() => get("/api/me"), (problem) => banner(problem.message));
+    const me = await signedIn((problem) => banner(problem.message));
     banner("");
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
     this.thread = new Thread((event, view) => this.act(event, view));
@@ -42,7 +42,7 @@ class Chat {
   }
 
   #named() {
-    const name = decodeURIComponent(location.hash.slice(1));
+    const name = location.hash.slice(1);
     return /^[\w-]{1,40}$/.test(name) ? name : "";
   }
 

@@ -2,6 +2,10 @@
 
 import { find } from "/files/dom.js";
 
+function onPhone() {
+  return matchMedia("(pointer: coarse)").matches;
+}
+
 export class Composer {
   #area = find("#words");
   #send = find("#send");
@@ -12,20 +16,21 @@ export class Composer {
   constructor({ say, stop }) {
     this.#say = say;
     find("#composer").addEventListener("submit", (event) => { event.preventDefault(); this.#submit(); });
-    this.#stop.addEventListener("click", stop);
+    this.#stop.addEventListener("click", () => { stop(); this.#goOn(); });
     this.#area.addEventListener("input", () => this.#typed());
     this.#area.addEventListener("keydown", (event) => {
       // On a phone Enter makes a line: there is a button to send.
-      const sends = event.key === "Enter" && !event.shiftKey && !event.isComposing;
-      if (sends && !matchMedia("(pointer: coarse)").matches) { event.preventDefault(); this.#submit(); }
+      const sends = event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229;
+      if (sends && !onPhone()) { event.preventDefault(); this.#submit(); }
     });
   }
 
   open(id) {
+    if (this.#key === `draft ${id}`) return; // read anew: whoever writes goes on
     this.#key = `draft ${id}`;
     this.#area.value = sessionStorage.getItem(this.#key) || "";
     this.#typed();
-    if (!matchMedia("(pointer: coarse)").matches) this.focus();
+    this.#goOn();
   }
 
   focus() {
@@ -46,7 +51,13 @@ export class Composer {
     if (!text) return this.focus();
     this.#area.value = "";
     this.#typed();
+    this.#goOn(); // else the letters of the next message would be keys that rate
     return this.#say(text);
+  }
+
+  // Ready for the next words, unless a keyboard would cover half of a phone.
+  #goOn() {
+    if (!onPhone()) this.focus();
   }
 
   #typed() {

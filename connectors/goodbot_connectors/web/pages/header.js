@@ -10,9 +10,13 @@ export function showUser(user) {
   const out = find("#sign-out");
   out.hidden = false;
   out.addEventListener("click", async () => {
+    try {
+      await post("/api/logout");
+    } catch {
+      return banner("goodbot cannot be reached: you are still signed in. Try again in a moment.");
+    }
     sessionStorage.clear();
-    await post("/api/logout").catch(() => null);
-    location.assign("/login");
+    return location.assign("/login");
   });
 }
 

@@ -7,14 +7,26 @@ export function listen(table) {
   const byKey = new Map(table.flatMap((row) => row.keys.map((key) => [key, row])));
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.repeat || document.body.classList.contains("out")) return; // one press is one rating
     if (event.key === "Escape") return escape(event, byKey.get("Escape"));
-    if (isTyping(event.target) || find("dialog[open]")) return;
+    if (off() || isTyping(event.target) || find("dialog[open]")) return;
     const row = byKey.get(event.key);
     if (!row) return;
     event.preventDefault();
     row.run(event.key);
   });
   help(table);
+}
+
+// Who speaks to their browser, or has a screen reader with keys of its own, may want none of these.
+const OFF = "keys";
+
+function off() {
+  try {
+    return localStorage.getItem(OFF) === "off";
+  } catch {
+    return false;
+  }
 }
 
 function escape(event, row) {
@@ -29,6 +41,9 @@ function help(table) {
     el("dt", {}, ...row.keys.map((key) => el("kbd", {}, key === "Escape" ? "Esc" : key))),
     el("dd", {}, row.does)));
   find(".keys", dialog).replaceChildren(...rows);
+  const box = el("input", { type: "checkbox", onchange: () => localStorage.setItem(OFF, box.checked ? "" : "off") });
+  box.checked = !off();
+  find(".keys", dialog).after(el("label", { class: "switch" }, box, "Use these keys in this browser"));
   find(".close", dialog).addEventListener("click", () => dialog.close());
   for (const opener of document.querySelectorAll("[data-help]")) {
     opener.addEventListener("click", () => dialog.showModal());

@@ -1,6 +1,6 @@
 // The line on which goodbot tells what happens. It comes back by itself, and asks for what it missed.
 
-import { get, pause } from "/files/api.js";
+import { get, pause, persistently } from "/files/api.js";
 
 export class Live {
   #after = "";
@@ -20,7 +20,7 @@ export class Live {
       this.#handlers.state(false);
       await pause(wait);
       try {
-        await get("/api/me");
+        await persistently(() => get("/api/me"), () => null);
       } catch (problem) {
         if (problem.status === 401) return this.#handlers.signedOut();
       }

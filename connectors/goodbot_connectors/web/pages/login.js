@@ -1,7 +1,7 @@
 // Signing in with a one-time code. The code comes in the fragment, which no server ever sees, and is
 // used when the button is pressed: programs that look at links beforehand do not use it up.
 
-import { post } from "/files/api.js";
+import { persistently, post } from "/files/api.js";
 import { find } from "/files/dom.js";
 
 const form = find("#sign-in");
@@ -14,15 +14,20 @@ function codeOf(text) {
   return (at < 0 ? text : text.slice(at + 1)).trim();
 }
 
-const given = codeOf(location.hash);
-if (given) {
+function take() {
+  const given = codeOf(location.hash);
+  if (!given) return;
   history.replaceState(null, "", "/login"); // out of the address bar and the history
   field.value = given;
+  problem.textContent = "";
   find("#paste").hidden = true;
   find("#how").hidden = true;
   find("#ready").hidden = false;
   submit.focus();
 }
+
+addEventListener("hashchange", take); // a link that is opened in this tab loads nothing anew
+take();
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -31,7 +36,7 @@ form.addEventListener("submit", async (event) => {
   submit.disabled = true;
   problem.textContent = "";
   try {
-    await post("/api/login", { code });
+    await persistently(() => post("/api/login", { code }), (passing) => { problem.textContent = passing.message; });
     location.replace("/");
   } catch (error) {
     problem.textContent = error.message;

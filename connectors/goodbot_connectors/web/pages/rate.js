@@ -1,6 +1,6 @@
 // The inbox: one answer at a time, from every connector; a rating brings the next one.
 
-import { get, persistently } from "/files/api.js";
+import { get, persistently, signedIn } from "/files/api.js";
 import { announce, find } from "/files/dom.js";
 import { card, nothing } from "/files/card.js";
 import { Filters } from "/files/filters.js";
@@ -16,10 +16,11 @@ class Inbox {
   #more = false;
   #last = null; // the answer that was rated last, with its rating bar's words
   #asked = 0;
+  #turning = false; // the next page is on its way
   bar = null;
 
   async run() {
-    const me = await persistently(() => get("/api/me"), (problem) => banner(problem.message));
+    const me = await signedIn((problem) => banner(problem.message));
     banner("");
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
     this.filters = new Filters(() => this.load());
@@ -66,10 +67,18 @@ class Inbox {
 
   async step(by) {
     const next = this.#at + by;
-    if (next < 0) return;
+    if (next < 0 || this.#turning) return;
     if (next >= this.#answers.length && this.#more) {
+      const asked = this.#asked;
+      this.#turning = true;
+      this.bar = null; // a key that is pressed meanwhile does not mean the answer that is left
       const page = await this.#page(this.#answers.at(-1).turn);
-      if (!page) return;
+      this.#turning = false;
+      if (asked !== this.#asked) return; // other answers are looked for now
+      if (!page) {
+        this.#draw();
+        return;
+      }
       this.#answers.push(...page.answers);
       this.#more = page.more;
       this.filters.learn(page.answers);
@@ -90,21 +99,22 @@ class Inbox {
       place.replaceChildren(nothing(this.filters.narrowed));
       return;
     }
-    const shown = card(answer, (event) => this.act(event, answer));
+    const shown = card(answer, (event) => this.act(event, answer, shown.bar));
     this.bar = shown.bar;
+    const inside = place.contains(document.activeElement);
     place.replaceChildren(shown.element);
+    if (inside) place.focus({ preventScroll: true }); // the button that had the focus is gone
     if (place.getBoundingClientRect().top < 0) place.scrollIntoView();
     announce(`${shown.summary}`);
   }
 
   // What was done at an answer. A rating moves on at once; its receipt follows below.
-  async act(event, answer) {
-    const bar = this.bar;
+  async act(event, answer, bar) {
     const rates = event.press !== undefined;
     const before = answer.said;
     const sent = this.outbox.add({ ...event, turn: answer.turn, in: PLACE });
     answer.said = bar.said;
-    if (rates) this.step(1);
+    if (rates && !bar.writing) this.step(1);
     try {
       const done = await sent;
       const accepted = done.outcome === "accepted";
@@ -122,6 +132,7 @@ class Inbox {
   async undo() {
     const answer = this.#last ?? (this.bar && this.#answers[this.#at]);
     if (!answer || !Object.keys(answer.said).length) return;
+    const before = answer.said;
     answer.said = {};
     this.#last = null;
     const at = this.#answers.indexOf(answer);
@@ -131,9 +142,12 @@ class Inbox {
     try {
       const done = await this.outbox.add({ undo: "", turn: answer.turn, in: PLACE });
       this.#told(answer, done.text, false, done.outcome !== "accepted");
+      if (done.outcome === "accepted") return;
     } catch (problem) {
       this.#told(answer, problem.message, false, true);
     }
+    answer.said = before;
+    this.#draw();
   }
 
   #told(answer, text, canUndo, bad) {

@@ -1,7 +1,7 @@
 // What stands under an answer: good, bad, stars, why, a better answer, undo, and what follows a rating.
 // It shows what `said` says, and tells `act(event)` what was pressed.
 
-import { button, el, emoji } from "/files/dom.js";
+import { button, el, emoji, find } from "/files/dom.js";
 
 const THUMBS = [
   { action: "good", sign: "👍", label: "Good", value: 1 },
@@ -68,6 +68,11 @@ export class RatingBar {
   // What this person has said of the answer: `thumb`, `stars`, `comment`, `better`.
   get said() {
     return this.#said;
+  }
+
+  // Whether words have been typed that are not kept yet.
+  get writing() {
+    return Boolean(find("textarea", this.form)?.value.trim());
   }
 
   show(said) {
@@ -164,5 +169,6 @@ export class RatingBar {
     trigger.setAttribute("aria-expanded", "true");
     this.form.replaceChildren(form);
     area.focus();
+    form.scrollIntoView({ block: "nearest" }); // with its buttons
   }
 }

@@ -17,7 +17,10 @@ export class Sidebar {
     find("#new").addEventListener("click", () => this.begin());
     find("main").addEventListener("click", () => this.#drawer(false));
     find("#side").addEventListener("keydown", (event) => {
-      if (event.key === "Escape") { this.#drawer(false); this.#menu.focus(); }
+      if (event.key !== "Escape" || !document.body.classList.contains("drawer")) return;
+      event.stopPropagation(); // it closes this, and stops no answer
+      this.#drawer(false);
+      this.#menu.focus();
     });
   }
 

@@ -26,16 +26,25 @@ export class Thread {
   load(id, { entries, said }) {
     const same = id === this.id;
     const follow = !same || this.#isNearEnd();
+    const [top, focused] = [this.#scroller.scrollTop, document.activeElement];
+    const before = same ? this.#views : []; // in one of them somebody may be writing a better answer
     if (!same) this.#notes.clear();
     this.id = id;
     this.#said = said;
-    this.#views = entries.map((entry) => this.#view(entry));
+    this.#views = entries.map((entry) => {
+      const there = before.find((view) => view.entry.id === entry.id);
+      there?.again(false);
+      there?.update(entry);
+      return there ?? this.#view(entry);
+    });
     this.#place.replaceChildren(...this.#views.map((view) => view.element), this.#tail);
     for (const [note, behind] of this.#notes) this.#place.insertBefore(note, this.#after(behind));
     for (const view of this.#views) this.#showSaid(view);
     this.#current = this.#views.find((view) => view.entry.id === this.#current?.entry.id) || null;
     this.drawTail();
+    if (focused?.isConnected) focused.focus({ preventScroll: true });
     if (follow) this.toEnd();
+    else this.#scroller.scrollTop = top;
   }
 
   put(entry) {

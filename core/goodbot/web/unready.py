@@ -1,0 +1,44 @@
+"""What is said until something can be answered: JSON to a program, to a person a page that asks again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from aiohttp import hdrs, web
+
+from goodbot.web.health import Said
+
+_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{display:grid;min-height:90vh;place-content:center;text-align:center;font:1.1rem system-ui}"
+)
+# No `<meta http-equiv="refresh">`: with a one-time code behind the `#` it would only scroll there.
+_SCRIPT = "setTimeout(() => location.reload(), 2000)"
+_PAGE = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>goodbot</title>'
+    f"<style>{_STYLE}</style><script>{_SCRIPT}</script></head><body>"
+    '<p role="status">goodbot cannot answer yet. This page tries again by itself…</p></body></html>\n'
+)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+_HEADERS = {
+    hdrs.RETRY_AFTER: "5", hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)};"
+        " base-uri 'none'; frame-ancestors 'none'"
+    ),
+}  # fmt: skip
+
+
+def not_yet(request: web.BaseRequest, status: str) -> web.Response:
+    """A 503 with this status, which names no person and no path."""
+    wants_page = "text/html" in request.headers.get(hdrs.ACCEPT, "")
+    if request.method == hdrs.METH_GET and wants_page:
+        return web.Response(status=503, text=_PAGE, content_type="text/html", headers=_HEADERS)
+    return Said(503, {"status": status}, {hdrs.RETRY_AFTER: "5"})
