@@ -9,7 +9,7 @@ from pathlib import Path
 from goodbot import Capability, Event, OpenTurn, OrderKey, RatingEvent, RatingKind
 from goodbot.store import turns
 
-from tests.core.builders import open_bot
+from tests.core.builders import open_bot, until
 
 
 async def test_a_missed_reaction_becomes_a_rating_once(tmp_path: Path) -> None:
@@ -34,6 +34,7 @@ async def test_a_missed_reaction_becomes_a_rating_once(tmp_path: Path) -> None:
 
         capabilities = bot.chat.spec.capabilities | Capability.RECONCILE
         bot.chat.spec = dataclasses.replace(bot.chat.spec, capabilities=capabilities)
+        await until(lambda: bot.app.store.read(lambda db: turns.open_turns(db, "loopback", 0.0)))
         for _ in range(2):
             await bot.app._reconcile()
             assert (await bot.status())["ratings"] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ from goodbot.testing.fakes.teams import Conversation, Message, cards
 
 from tests.connectors.teams.peer import TeamsPeer
 from tests.end_to_end.daemon import Daemon
+
+_CONFIRMED = 1.0
+"""Seconds: of ten ratings in one, no more are confirmed, and the tiny model answers faster than that."""
 
 CONFIG = """
 [serving]
@@ -71,6 +75,7 @@ class Person:
 
     async def told(self, act: Callable[[], object], like: str = "") -> str:
         """What this person alone reads after they have done something; `like` is part of it."""
+        await asyncio.sleep(_CONFIRMED)
         before = list(await self.peer.notices(self.name))
         act()
 
