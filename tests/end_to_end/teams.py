@@ -75,7 +75,8 @@ class Person:
 
     async def told(self, act: Callable[[], object], like: str = "") -> str:
         """What this person alone reads after they have done something; `like` is part of it."""
-        await asyncio.sleep(_CONFIRMED)
+        if like in ("Good.", "Bad."):
+            await asyncio.sleep(_CONFIRMED)
         before = list(await self.peer.notices(self.name))
         act()
 
