@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from goodbot.backend import Sampled, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
@@ -31,6 +32,8 @@ class Judged:
     """Mean tokens an answer."""
     kl: float
     """Nats a token from the base: mean of log π - log π_base over the policy's own answers."""
+    styles: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """How many answers had each style, and how many of them were right."""
 
 
 def judge(
@@ -40,6 +43,10 @@ def judge(
     texts = [answer.text for answer in answers]
     styles = [style_of(text) for text in texts]
     right = [is_correct(question, text) for question, text in zip(questions, texts, strict=True)]
+    told, correct = (
+        Counter(map(str, styles)),
+        Counter(str(style) for style, r in zip(styles, right, strict=True) if r),
+    )
     return Judged(
         liked=fmean(style == like for style in styles),
         facts=fmean(right),
@@ -47,6 +54,7 @@ def judge(
         malformed=fmean(style is None for style in styles),
         length=fmean(len(answer.tokens) for answer in answers),
         kl=kl,
+        styles={style: [told[style], correct[style]] for style in sorted(told)},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
@@ -25,7 +25,14 @@ class Estimate:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+        return f"{self:.2f}"
+
+    def __format__(self, digits: str) -> str:
+        """As a number is written, with its sign: `f"{estimate:.3f}"`."""
+        mean, low, high = (
+            format(x, f"+{digits or '.2f'}") for x in (self.mean, self.low, self.high)
+        )
+        return f"{mean} [{low}, {high}]"
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -59,6 +66,27 @@ def gain(course: Course) -> float:
 def facts(course: Course) -> float:
     """The same of the facts; negative is a loss."""
     return course.live[-1].facts - course.before.facts
+
+
+def kept(course: Course, by_style: Mapping[str, float]) -> float:
+    """Facts less those of the base *in the styles that this policy answers in*; negative is a loss.
+
+    A base that is wrong more often in one style is right less often, without a fact lost, once
+    that style is liked. `by_style` is the base's share of right answers in each.
+    """
+    styles = course.live[-1].styles
+    count = sum(n for n, _ in styles.values())
+    return sum(right - n * by_style.get(style, 0.0) for style, (n, right) in styles.items()) / count
+
+
+def base_by_style(courses: Sequence[Course], base: str) -> dict[str, float]:
+    """The base's share of right answers in each style, over all seeds that tell."""
+    told: dict[str, list[int]] = {}
+    for course in {c.seed: c for c in courses if c.base == base and c.before.styles}.values():
+        for style, (n, right) in course.before.styles.items():
+            counts = told.setdefault(style, [0, 0])
+            counts[0], counts[1] = counts[0] + n, counts[1] + right
+    return {style: right / n for style, (n, right) in told.items()}
 
 
 def paired(

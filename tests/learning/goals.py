@@ -11,7 +11,7 @@ from goodbot_training.tiny.styles import STYLES
 
 from tests.learning.arms import DEFAULT, TRL
 from tests.learning.course import Course
-from tests.learning.figures import estimate, facts, gain, of, paired
+from tests.learning.figures import base_by_style, estimate, facts, gain, kept, of, paired
 
 SAFE = ("bad only", "adversary", "loud adversary")
 HARM = 0.15
@@ -47,18 +47,27 @@ def musts_hold(courses: Sequence[Course]) -> bool:
 
 
 def _never_below(courses: Sequence[Course], base: str) -> Iterator[Check]:
-    """Below: the mean's interval lies below 0, or a single course by three standard errors."""
+    """Below: the mean's interval lies below 0, or a single course by three standard errors.
+
+    Facts are compared with the base's in the same mix of styles (`figures.kept`) where the courses
+    tell styles; the plain difference stands beside it.
+    """
+    by_style = base_by_style(courses, base)
     for stream in SAFE:
         chosen = of(courses, DEFAULT, stream)
         if not chosen:
             continue
-        likes, lost = estimate([gain(c) for c in chosen]), estimate([facts(c) for c in chosen])
+        likes, plain = estimate([gain(c) for c in chosen]), estimate([facts(c) for c in chosen])
+        told = all(c.live[-1].styles for c in chosen)
+        lost = estimate([kept(c, by_style) for c in chosen]) if told else plain
         worst = min(min(_z(c, "liked"), _z(c, "facts")) for c in chosen)
         yield Check(
             must=True,
             held=likes.high >= 0 and lost.high >= 0 and worst >= -3,
             text=f"{base}: {stream}, gate on, never below the base on either measure",
-            found=f"liked {likes}, facts {lost}; the worst course by {worst:+.1f} standard errors",
+            found=f"liked {likes}, facts {lost:.3f}"
+            + (f" in the same mix of styles ({plain:.3f} in all)" if told else "")
+            + f"; the worst course by {worst:+.1f} standard errors",
         )
 
 

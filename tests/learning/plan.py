@@ -15,7 +15,6 @@ EVERY = tuple(ARMS)
 MAIN = tuple(dict.fromkeys(("frozen", "shuffled", "scale", DEFAULT, "kto", TRL)))
 """Without the variants that are out of the question by what they gain on one of the others."""
 FEW = tuple(dict.fromkeys(("frozen", "shuffled", "scale", DEFAULT, TRL)))
-TURN = tuple(dict.fromkeys((*FEW, "sign_aware")))
 MANY = tuple(dict.fromkeys(("frozen", "scale", DEFAULT, TRL)))
 """For ten rounds in a row, which cost ten times as much."""
 
@@ -28,14 +27,17 @@ class Part:
     streams: tuple[str, ...]
     arms: tuple[str, ...] = MAIN
     likes: tuple[str, ...] = TWO
+    times: int = 1
+    """So many times the study's seeds: where a few points decide, five seeds cannot tell them."""
 
 
 FULL = (
     Part(base="tiny", streams=("natural",), arms=EVERY, likes=STYLES),
     Part(base="tiny", streams=("bad only",), arms=EVERY),
     Part(base="tiny", streams=("balanced", "mostly good", "noise", "adversary")),
-    Part(base="tiny", streams=("loud adversary", "20 ratings", "80 ratings"), arms=FEW),
-    Part(base="tiny", streams=("flip",), arms=TURN),
+    Part(base="tiny", streams=("20 ratings", "80 ratings"), arms=FEW),
+    Part(base="tiny", streams=("loud adversary", "flip"), arms=FEW, times=3),
+    Part(base="tiny", streams=("flip",), arms=("sign_aware",)),
     Part(base="tiny", streams=("continual",), arms=MANY),
     Part(base="two-style", streams=("natural",)),
     Part(base="llama", streams=("natural",), likes=STYLES),
@@ -43,6 +45,7 @@ FULL = (
         base="llama", arms=FEW,
         streams=("balanced", "mostly good", "bad only", "noise", "adversary", "80 ratings"),
     ),
+    Part(base="llama", streams=("balanced", "noise"), arms=("frozen", "scale", DEFAULT), times=3),
 )  # fmt: skip
 QUICK = (
     Part(
@@ -66,16 +69,20 @@ class Key:
 
 
 def keys(parts: Sequence[Part], seeds: int, answers: int) -> Iterator[Key]:
-    """All courses, seed by seed, so that what is done first is a smaller study of everything.
+    """All courses, each once, seed by seed, so that what is done first is a smaller study of everything.
 
     Arms on the same answers of the base follow one another: a worker samples those once.
     """
-    for seed in range(seeds):
-        for part in parts:
+    given: set[Key] = set()
+    for seed in range(seeds * max((part.times for part in parts), default=0)):
+        for part in [part for part in parts if seed < seeds * part.times]:
             for stream in part.streams:
                 for like in part.likes:
                     for arm in part.arms:
-                        yield Key(
+                        key = Key(
                             base=part.base, seed=seed, stream=stream, like=like, arm=arm,
                             answers=answers, recipe=recipe(arm),
                         )  # fmt: skip
+                        if key not in given:
+                            given.add(key)
+                            yield key

@@ -20,8 +20,8 @@ from typing import Any
 from unittest.mock import patch
 
 from goodbot.errors import TrainingError
+from goodbot.intervals import wilson
 from goodbot_training import round as training_round
-from goodbot_training.intervals import wilson
 from goodbot_training.objectives import Objective, make_objective
 from goodbot_training.tiny.styles import STYLES
 

@@ -58,7 +58,7 @@ def _header(courses: Sequence[Course]) -> str:
     )
     return (
         "# The learning benchmark\n\n"
-        f"{len({c.seed for c in courses})} seeds; {max(c.answers for c in courses)} judged answers "
+        f"{_seeds(courses)} seeds; {max(c.answers for c in courses)} judged answers "
         "to held-out questions a policy; 40 ratings a round unless the stream says otherwise, a "
         "fifth of them held out. *Live* is what answers after the last round, with the gate on; "
         "*candidate* what was trained in it, refused or not. Intervals are 95 %, by a bootstrap "
@@ -68,6 +68,17 @@ def _header(courses: Sequence[Course]) -> str:
         f"Made by `make bench-learning`. goodbot as it is installed: `{DEFAULT}`. Each arm's own "
         f"learning rate was chosen on other seeds (`tests/learning/sweep.py`).\n\n{arms}"
     )
+
+
+def _seeds(courses: Sequence[Course]) -> str:
+    """How many, and on which streams more."""
+    counts = {
+        stream: len({c.seed for c in courses if c.stream == stream}) for stream in STREAMS
+        if any(c.stream == stream for c in courses)
+    }  # fmt: skip
+    least = min(counts.values())
+    more = [f"{n} on the {stream}" for stream, n in counts.items() if n > least]
+    return f"{least} ({', '.join(more)})" if more else str(least)
 
 
 def _version(name: str) -> str:

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goodbot_training import afresh
 from goodbot_training.afresh import prepare
+from goodbot_training.objectives import make_objective
 from goodbot_training.types import Job
 
 from tests.support import require
-from tests.training.factories import raw_item, raw_job
+from tests.training.factories import make_rollout, raw_item, raw_job
 from tests.training.test_worker import make_job
 
 
@@ -77,6 +79,46 @@ def test_a_rater_s_share_holds_here_too() -> None:
     baseline = {"mean": 0.1, "weight": 0.5, "base_n": 32.0, "base_mean": -0.2}
     raw = raw_job(items=light, parent="/adapters/v2", baseline=baseline)
     assert prepare(Job.parse(raw))[0].parent is not None
+
+
+def prepared(
+    rated: list[tuple[int, float]], objective: str = "tapered"
+) -> tuple[Job, list[float], list[float]]:
+    made, _ = prepare(job(rated, settings={"objective": objective}))
+    return made, [item.reward for item in made.items], [item.weight for item in made.items]
+
+
+def test_the_newest_version_s_answers_then_count_as_the_base_s_own() -> None:
+    made, rewards, weights = prepared(mixed(2, good=4, bad=36))
+    rule = make_objective(made.settings)
+    against_base, after = afresh.advantages(made, rule, rewards, weights)
+    assert against_base == pytest.approx([1.2] * 4 + [-0.8] * 36), "r - m_base, which is -0.2"
+    own, same = rule.advantages(made.baseline, rewards, weights)
+    assert own == pytest.approx([1.8] * 4 + [-0.2] * 36), "against their own mean, -0.8"
+    assert after == same
+    rows = [make_rollout(reward=reward) for reward in rewards]
+    for row in afresh.written_by_the_base(made, rows):
+        assert row.sampling_logprobs.tolist() == row.reference_logprobs.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rated", "objective", "why"),
+    [
+        (mixed(2, good=16, bad=24), "tapered", "this round goes on from its parent"),
+        (mixed(2, good=0, bad=40), "tapered", "nothing better is known: it stalls"),
+        (mixed(2, good=4, bad=36), "scale", "its push against bad answers does not end"),
+        (mixed(2, good=4, bad=36), "kto", "it asks for no mean"),
+    ],
+)
+def test_else_they_are_what_they_were(
+    rated: list[tuple[int, float]], objective: str, why: str
+) -> None:
+    made, rewards, weights = prepared(rated, objective)
+    rule = make_objective(made.settings)
+    own = rule.advantages(made.baseline, rewards, weights)
+    assert afresh.advantages(made, rule, rewards, weights) == own, why
+    rows = [make_rollout(reward=reward) for reward in rewards]
+    assert afresh.written_by_the_base(made, rows) is rows
 
 
 def test_the_round_is_the_one_that_the_base_would_have_had(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from goodbot.backend import SampleRequest
 from goodbot.errors import ServerError
-from goodbot_training.backends.decoding import generate, together
+from goodbot_training.backends.decoding import first_tokens, generate, together
 
 END = 256
 
@@ -21,6 +21,9 @@ class Bytes:
 
     def prompt(self, messages: Sequence[Any]) -> tuple[int, ...]:
         return tuple(messages[-1]["content"].encode())
+
+    def name(self, token: int) -> str:
+        return chr(token)
 
     def text(self, tokens: Sequence[int]) -> str:
         return bytes(tokens).decode(errors="replace")
@@ -42,8 +45,10 @@ class Script:
         self._position = 0
         return self
 
-    def read(self, inputs: Any, rows: Sequence[int]) -> None:
+    def read(self, inputs: Any) -> None:
         self.shapes.append(inputs.shape)
+
+    def select(self, rows: Sequence[int]) -> None:
         self.read_for.append(list(rows))
 
     def __call__(
@@ -53,6 +58,17 @@ class Script:
         tokens = [row[min(self._position, len(row) - 1)] for row in self._rows[: len(inputs)]]
         self._position += 1
         return tokens, [self._logprob] * len(tokens)
+
+
+class Opening(Script):
+    """A model whose answers begin with a, b or c, as likely as it is told."""
+
+    def __init__(self, *logprobs: float) -> None:
+        super().__init__()
+        self._logprobs = [*logprobs]
+
+    def likeliest(self, inputs: Any, top: int) -> tuple[list[int], list[float]]:
+        return [*b"abc"], self._logprobs
 
 
 def ask(text: str = "hi", **changes: Any) -> SampleRequest:
@@ -85,6 +101,30 @@ def test_an_answer_cut_inside_a_character_still_adds_up() -> None:
     assert "".join(pieces) == answer.text
     assert answer.text.startswith("ab")
     assert len(answer.tokens) == 4
+
+
+def test_a_long_answer_adds_up_though_only_its_end_is_looked_at() -> None:
+    text = "Zwölf Äpfel 👍, und so weiter. " * 9
+    chat, looked = Bytes(), list[int]()
+    decode = chat.text
+
+    def counted(tokens: Sequence[int]) -> str:
+        looked.append(len(tokens))
+        return decode(tokens)
+
+    chat.text = counted
+    pieces: list[str] = []
+    model = Script(text.encode())
+    model.context = 1 << 10
+    (answer,) = generate(
+        model,
+        chat,  # pyright: ignore[reportArgumentType]
+        [ask(max_tokens=999)],
+        lambda piece: not pieces.append(piece),
+    )
+    assert "".join(pieces) == answer.text == text
+    assert len(answer.tokens) > 300
+    assert max(looked) <= 36
 
 
 def test_the_cache_sees_the_prompt_once() -> None:
@@ -127,3 +167,15 @@ def test_the_context_bounds_an_answer() -> None:
 def test_numbers_that_are_not_finite_are_an_error() -> None:
     with pytest.raises(ServerError, match="finite"):
         stream(Script(b"x", logprob=float(np.nan)))
+
+
+def test_first_tokens_are_numbers_that_can_be_told() -> None:
+    """JSON has no others: one that is none would end the process, and everybody's answers."""
+    chat: Any = Bytes()
+    never = float("-inf")
+    assert first_tokens(Opening(-0.1, -2.0, never), chat, ask().messages, 3) == {
+        "a": -0.1,
+        "b": -2.0,
+    }
+    with pytest.raises(ServerError, match="not finite"):
+        first_tokens(Opening(*[float("nan")] * 3), chat, ask().messages, 3)

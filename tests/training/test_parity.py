@@ -165,3 +165,29 @@ def test_a_seed_names_the_same_answer_on_both(backends: dict[str, Any]) -> None:
         sampler.activate(0)
         answers.append([answer.tokens for answer in sampler.sample_many(requests)])
     assert answers[0] == answers[1]
+
+
+def test_both_tell_the_same_of_how_an_answer_may_begin(backends: dict[str, Any]) -> None:
+    one, other = (
+        backend.first_tokens(QUESTION, top=12, adapter=False) for backend in backends.values()
+    )
+    assert one == pytest.approx(other, abs=1e-4)
+
+
+def test_both_write_the_same_answers_side_by_side(backends: dict[str, Any]) -> None:
+    """Each row joins while others are being written, padded by either framework in its own way."""
+    answers: list[dict[Any, Any]] = []
+    for backend in backends.values():
+        sampler = backend.sampler()
+        found: dict[Any, Any] = {}
+        for seed in range(4):
+            messages = [{"role": "user", "content": "Why? " * (1 + 3 * seed)}]
+            request = SampleRequest(messages=messages, max_tokens=8, seed=seed)
+            sampler.start(seed, request, 0)
+            found.update(sampler.step())
+        while sampler.writes():
+            found.update(sampler.step())
+        answers.append(found)
+    for seed, answer in answers[0].items():
+        assert answer.tokens == answers[1][seed].tokens
+        np.testing.assert_allclose(answer.logprobs, answers[1][seed].logprobs, atol=1e-4)

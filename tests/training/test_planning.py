@@ -145,4 +145,20 @@ def test_a_slow_model_is_not_loaded(
     assert (estimate.train, estimate.held_out, estimate.steps) == (6, 2, 4)
     assert estimate.parts["train"].wall > estimate.parts["rollouts"].wall > 0
     assert events == [{"event": "done", "estimate": events[0]["estimate"]}]
+    assert events[0]["estimate"]["start_over"] is False
     json.dumps(events)
+
+
+def test_a_plan_knows_when_the_round_would_start_from_the_base_again(
+    random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Place(backend="torch", device="cpu", memory=1 << 34, flops=1e7, bandwidth=1e9, step=1e-3)
+    monkeypatch.setattr(formula, "place", Mock(return_value=slow))
+    job = make_job(random_model, tmp_path)
+    job["parent"] = str(tmp_path / "v1")
+    job["baseline"] = {"mean": 0.9, "weight": 1.0, "base_n": 40.0, "base_mean": 0.9}
+    for item in job["items"]:
+        item |= {"version": 1, "reward": -1.0}
+    events: list[dict[str, Any]] = []
+    planning.run_plan(Job.parse(job), Unloaded(), events.append)  # type: ignore[arg-type]
+    assert events[0]["estimate"]["start_over"]

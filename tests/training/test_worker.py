@@ -18,6 +18,7 @@ import pytest
 from goodbot.errors import AdapterError, TrainingError
 from goodbot_training import worker
 
+from tests.core.serving import tiny
 from tests.support import require
 
 FACTORIES = {
@@ -26,6 +27,7 @@ FACTORIES = {
 }
 SECRET = "a very private question"
 FILES = ["adapter_config.json", "adapter_model.safetensors"]
+FINGERPRINT = "fingerprint.json"
 
 
 def start(mode: str, factory: str = FACTORIES["torch"]) -> subprocess.Popen[str]:
@@ -94,7 +96,8 @@ def test_a_round_from_job_to_candidate(backend: str, random_model: Path, tmp_pat
     assert done["metrics"]["rollouts"] == 6
     assert done["seconds"] > 0
     assert done["baseline"]["weight"] == pytest.approx(1 - 0.99**6)
-    assert sorted(path.name for path in tmp_path.iterdir()) == FILES
+    files = [*FILES, FINGERPRINT] if gate["passed"] else FILES
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
 
 
 def test_the_next_round_goes_on_from_the_last(random_model: Path, tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def poisons(model: Path, output: Path) -> dict[str, tuple[Any, str, str]]:
         "numbers": (explode, "nan", "finite"),
         "no directory": (make_job(output / "nowhere", output), "error", "no such directory"),
         "no model": (make_job(output, output), "error", "config.json is missing"),
-        "no adapter": (adapter, "error", "cannot be read"),
+        "no adapter": (adapter, "error", "adapter_config.json is missing"),
         "objective": (make_job(model, output, settings={"objective": "magic"}), "data", "magic"),
         "no items": (make_job(model, output, items=[]), "data", "no rated turn"),
         "no job": ("nonsense", "data", "not an object"),
@@ -339,13 +342,8 @@ def server(request: pytest.FixtureRequest, random_model: Path) -> Iterator[Clien
 
 @pytest.fixture(scope="module")
 def adapter(random_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trained adapter of another rank than the server starts with."""
-    require("torch")
-    directory = tmp_path_factory.mktemp("adapter")
-    job = make_job(random_model, directory)
-    job["settings"]["learning_rate"] = 0.02
-    assert train(job)[0][-1]["event"] == "done"
-    return directory
+    """Of another rank than the server starts with."""
+    return tiny.adapter(tmp_path_factory.mktemp("adapter"), 1, 2.0, of=random_model)
 
 
 def test_an_answer_streams(server: Client) -> None:
@@ -395,6 +393,72 @@ def test_an_answer_is_cancelled_while_it_is_written(server: Client) -> None:
     assert len(ends[running]["tokens"]) < 400
     assert ends[waiting]["finish"] == "cancelled"
     assert not ends[waiting]["tokens"]
+
+
+def test_answers_are_written_together_and_a_version_leaves_last(
+    server: Client, adapter: Path
+) -> None:
+    """Each ends on the version that it began with, whatever is activated, loaded and unloaded meanwhile."""
+    assert server.ask("load", version=5, path=str(adapter))["event"] == "ok"
+    long = {"max_tokens": 60, "temperature": 3.0, "seed": 3}
+    alone = {version: server.generate(version=version, **long)[1] for version in (5, 0)}
+    messages = [{"role": "user", "content": SECRET}]
+    old = server.send("generate", messages=messages, version=5, **long)
+    new = server.send("generate", messages=messages, **long)
+    for _ in range(2):  # by then both are being written
+        while server.read()["id"] != new:
+            pass
+    unload, served = server.send("unload", version=5), server.send("served")
+    late = server.send("generate", messages=messages, version=5, **long)
+    order: list[int] = []
+    ends: dict[int, dict[str, Any]] = {}
+    while len(ends) < 5:
+        event = server.read()
+        if event["event"] != "text":
+            order.append(event["id"])
+            ends[event["id"]] = event
+    assert order.index(served) < order.index(old) < order.index(unload)
+    assert ends[late]["kind"] == "adapter", "nothing new begins on a version that leaves"
+    for id_, version in ((old, 5), (new, 0)):
+        assert ends[id_]["version"] == version
+        assert ends[id_]["tokens"] == alone[version]["tokens"]
+    assert server.generate(version=5)[1]["kind"] == "adapter"
+
+
+def test_a_version_that_is_wanted_again_does_not_leave(server: Client, adapter: Path) -> None:
+    assert server.ask("load", version=6, path=str(adapter))["event"] == "ok"
+    messages = [{"role": "user", "content": SECRET}]
+    fields = {"messages": messages, "max_tokens": 300, "temperature": 3.0, "seed": 4}
+    answer = server.send("generate", version=6, **fields)
+    while server.read()["id"] != answer:
+        pass
+    unload, load = (
+        server.send("unload", version=6),
+        server.send("load", version=6, path=str(adapter)),
+    )
+    ends: dict[int, dict[str, Any]] = {}
+    while len(ends) < 2:
+        event = server.read()
+        if event["event"] != "text":
+            ends[event["id"]] = event
+    assert {id_: end["event"] for id_, end in ends.items()} == {unload: "ok", load: "ok"}
+    server.send("cancel", target=answer)
+    while server.read()["event"] != "done":
+        pass
+    assert server.generate(version=6)[1]["version"] == 6
+    assert server.ask("unload", version=6)["event"] == "ok"
+
+
+def test_how_an_answer_may_begin_is_told(server: Client, adapter: Path) -> None:
+    messages = [{"role": "user", "content": SECRET}]
+    base = server.ask("first_tokens", messages=messages, version=0, top=5)["tokens"]
+    assert 0 < len(base) <= 5
+    assert server.ask("load", version=8, path=str(adapter))["event"] == "ok"
+    assert server.ask("first_tokens", messages=messages, version=8, top=5)["tokens"] != base
+    assert server.ask("first_tokens", messages=messages, top=5)["tokens"] == base
+    assert server.ask("unload", version=8)["event"] == "ok"
+    assert server.ask("first_tokens", messages=messages, version=8, top=5)["kind"] == "adapter"
+    assert server.ask("first_tokens", messages=[], top=5)["event"] == "error"
 
 
 def test_bad_requests_are_answered(server: Client) -> None:

@@ -10,15 +10,24 @@ in this round lies below that of the base's answers ever trained on,
 one-sided at 90 %; 1 - m² is the variance of a reward of ±1, and no reward in [-1, 1] has more. `n` are
 sums of weights, so a rater who is held to a share is held to it here. To each side one good and one bad
 answer are added, or three bad ones in a row would have no variance at all.
+
+Such a round learns from answers of a policy that is no more. Nearly all of them are bad: against their
+own mean, or with their own ratio π_base / π_writer in front, each says next to nothing, and the base
+comes out as it went in. So where the push against a bad answer ends by itself (`Variant.fades`), they count
+as the base's own: the ratio starts at 1, and V is what the base's answers were worth, m_base. Without a
+single better answer the round stalls as any other does.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from goodbot_training.types import TRAIN, Item, Job
+from goodbot_training.mispo import VARIANTS
+from goodbot_training.objectives import Objective
+from goodbot_training.rollouts import Rollout
+from goodbot_training.types import TRAIN, Baseline, Item, Job
 
 _DEVIATIONS = 1.28
 _TOLD = (
@@ -41,7 +50,31 @@ def prepare(job: Job) -> tuple[Job, str]:
         job = replace(job, baseline=replace(before, base_n=total, base_mean=mean))
     if job.parent is None or not job.settings.start_over or not _worse(job):
         return job, ""
-    return replace(job, parent=None), _TOLD
+    return replace(job, parent=None, afresh=True), _TOLD
+
+
+def advantages(
+    job: Job, objective: Objective, rewards: Sequence[float], weights: Sequence[float]
+) -> tuple[list[float], Baseline]:
+    """The objective's own, or against the base's mean; and the baseline after the round."""
+    own, after = objective.advantages(job.baseline, rewards, weights)
+    if not _counts_as_own(job, rewards):
+        return own, after
+    value = job.baseline.base_mean
+    return [w * (r - value) for r, w in zip(rewards, weights, strict=True)], after
+
+
+def written_by_the_base(job: Job, rollouts: Sequence[Rollout]) -> Sequence[Rollout]:
+    """Rollouts whose ratio starts at 1, where they count as the base's own; else as they are."""
+    if not _counts_as_own(job, [rollout.reward for rollout in rollouts]):
+        return rollouts
+    return [replace(row, sampling_logprobs=row.reference_logprobs) for row in rollouts]
+
+
+def _counts_as_own(job: Job, rewards: Sequence[float]) -> bool:
+    variant = VARIANTS.get(job.settings.objective)
+    better = any(reward > job.baseline.base_mean for reward in rewards)
+    return job.afresh and variant is not None and variant.fades and better
 
 
 def _worse(job: Job) -> bool:

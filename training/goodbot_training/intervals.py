@@ -1,20 +1,8 @@
-"""The intervals that goodbot states: of a share, and of a mean of few."""
+"""The interval of a mean of few; that of a share is the core's (`goodbot.intervals`)."""
 
 from __future__ import annotations
 
-import math
 from statistics import NormalDist
-
-_Z95 = 1.959964
-
-
-def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """The 95 % score interval of a proportion (Wilson 1927), which holds near 0 and 1 too."""
-    share = successes / trials
-    spread = _Z95**2 / trials
-    centre = (share + spread / 2) / (1 + spread)
-    half = _Z95 * math.sqrt(share * (1 - share) / trials + spread / (4 * trials)) / (1 + spread)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def student(probability: float, freedom: int) -> float:

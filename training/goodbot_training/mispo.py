@@ -115,10 +115,14 @@ class Variant:
     band: tuple[float, float] = (0.2, 5.0)
     holds_all: bool = True
     """Whether the KL term holds every answer to the base, or the good ones only."""
+    fades: bool = False
+    """Whether the push against a bad answer ends by itself, however strong it is."""
 
 
 VARIANTS: dict[str, Variant] = {
-    "tapered": Variant(tokens=_taper_tokens, trajectory=_every_trajectory, holds_all=False),
+    "tapered": Variant(
+        tokens=_taper_tokens, trajectory=_every_trajectory, holds_all=False, fades=True
+    ),
     "filter": Variant(tokens=_mask_tokens, trajectory=_mask_trajectory, band=(0.996, 1.001)),
     "scale": Variant(tokens=_clip_tokens, trajectory=_scale_trajectory, band=(0.996, 1.001)),
     "sign_aware": Variant(tokens=_sign_aware_tokens, trajectory=_mask_trajectory),

@@ -17,6 +17,7 @@ from typing import Any
 from goodbot.backend import LoraSettings, OptimizerSettings, Sampled, StepStats, TrainingBackend
 from goodbot.errors import TrainingError
 
+from goodbot_training import fingerprint
 from goodbot_training.afresh import prepare
 from goodbot_training.checkpoints import Checkpoints, Progress
 from goodbot_training.gate import Verdict, decide, measure
@@ -106,6 +107,9 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
                 reason=afresh + verdict.reason,
                 metrics={**verdict.metrics, "start_over": 1.0},
             )
+        if verdict.passed:
+            backend.load_adapter(candidate)  # the gate has sampled by whichever version
+            fingerprint.write(backend, candidate)
         _publish(candidate, job.output)
     finally:
         shutil.rmtree(candidate, ignore_errors=True)

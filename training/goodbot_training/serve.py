@@ -1,7 +1,8 @@
-"""`serve`: a loaded model that answers request after request, as `docs/worker-protocol.md` says.
+"""`serve`: a loaded model that answers many requests at once, as `docs/worker-protocol.md` says.
 
-One thread reads stdin, so that a `cancel` reaches the answer that is being written; all else is
-done by the main thread, one request after the other. So one answer is written by one version.
+One thread reads stdin. All else is done by the main thread: it takes what has come in, lets the sampler
+write one token on every answer, and looks again. So nothing waits for longer than a step, and whatever
+changes versions happens between two steps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from goodbot.backend import LoraSettings, Sampler, SampleRequest, TrainingBackend
+from goodbot.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
 from goodbot.errors import AdapterError, GoodbotError
 
 from goodbot_training.types import PROTOCOL, as_mapping, data_error, parse_messages
@@ -21,6 +22,10 @@ from goodbot_training.types import PROTOCOL, as_mapping, data_error, parse_messa
 Emit = Callable[[dict[str, Any]], None]
 Describe = Callable[[BaseException], tuple[str, str]]
 """An error → its kind and one sentence."""
+Identity = int | str
+_OK: dict[str, Any] = {"event": "ok"}
+_TOP = 100
+"""First tokens that are told at most."""
 
 
 def serve(
@@ -50,135 +55,172 @@ class Serving:
     def __init__(self, emit: Emit, sampler: Sampler, describe: Describe) -> None:
         self._emit, self._sampler, self._describe = emit, sampler, describe
         self._requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._waiting: set[object] = set()
-        self._cancelled: set[object] = set()
-        self._closed = threading.Event()
+        self._writing: dict[Identity, int] = {}
+        """Answers under way, and their versions."""
+        self._leaving: dict[Identity, int] = {}
+        """Requests to unload a version that is still writing."""
         self._loaded: set[int] = {0}
         self._active = 0
-        self._operations: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        self._operations: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
             "load": self._load,
             "activate": self._activate,
             "unload": self._unload,
             "served": lambda _: {"event": "ok", "version": self._active},
+            "first_tokens": self._first_tokens,
             "generate": self._generate,
+            "cancel": self._cancel,
         }
 
     def run(self, stdin: BinaryIO) -> None:
-        """Answer until stdin closes."""
+        """Answer until stdin closes; that cuts off what is being written."""
         threading.Thread(target=self._read, args=(stdin,), daemon=True).start()
-        while (request := self._requests.get()) is not None:
-            identity = request.get("id")
-            try:
-                answer = self._operations.get(str(request.get("op")), _unknown)(request)
-            except AdapterError as error:
-                answer = {"event": "error", "kind": "adapter", "reason": str(error)}
-            except GoodbotError as error:
-                answer = {"event": "error", "kind": "error", "reason": str(error)}
-            except Exception as error:
-                answer = {"event": "error", "kind": "error", "reason": self._describe(error)[1]}
-            self._forget(identity)
-            self._emit({"id": identity, **answer})
+        while self._take_all():
+            for identity, end in self._sampler.step():
+                self._tell(identity, end)
+        for identity in [*self._writing]:
+            self._sampler.cancel(identity)
+        while self._writing:
+            for identity, end in self._sampler.step():
+                self._tell(identity, end)
 
     def _read(self, stdin: BinaryIO) -> None:
         for line in stdin:
             try:
                 request = as_mapping(json.loads(line), "A request")
-                identity = request.get("id")
-                if not isinstance(identity, int | str):
+                if not isinstance(request.get("id"), int | str):
                     raise data_error("A request needs an id.")
             except (ValueError, GoodbotError):
-                reason = "A request must be an object with an id."
-                self._emit({"id": None, "event": "error", "kind": "error", "reason": reason})
+                self._emit({"id": None, **_error("A request must be an object with an id.")})
                 continue
-            with self._lock:
-                if request.get("op") == "cancel":
-                    target = request.get("target")
-                    if isinstance(target, int | str) and target in self._waiting:
-                        self._cancelled.add(target)
-                    continue
-                self._waiting.add(identity)
             self._requests.put(request)
-        self._closed.set()  # cuts off the answer that is being written
         self._requests.put(None)
 
-    def _forget(self, identity: object) -> None:
-        with self._lock:
-            self._waiting.discard(identity)
-            self._cancelled.discard(identity)
+    def _take_all(self) -> bool:
+        """Do all that was asked until now, and wait for something while nothing is being written; whether
+        stdin is open."""
+        while not self._requests.empty() or not self._writing:
+            request = self._requests.get()
+            if request is None:
+                return False
+            answer = self._guarded(self._operations.get(str(request.get("op")), _unknown), request)
+            if answer is not None:
+                self._emit({"id": request["id"], **answer})
+        return True
 
-    def _wanted(self, identity: object) -> bool:
-        with self._lock:
-            return not self._closed.is_set() and identity not in self._cancelled
+    def _guarded(
+        self, do: Callable[[dict[str, Any]], dict[str, Any] | None], request: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        try:
+            return do(request)
+        except Exception as error:
+            return self._failed(error)
+
+    def _failed(self, error: Exception) -> dict[str, Any]:
+        if isinstance(error, AdapterError):
+            return _error(str(error), "adapter")
+        return _error(str(error) if isinstance(error, GoodbotError) else self._describe(error)[1])
+
+    # -- versions
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         version = _version(request)
         self._sampler.load_adapter(version, Path(str(request.get("path"))))
         self._loaded.add(version)
-        return {"event": "ok"}
+        for leaving in self._pop_leaving(version):  # it is wanted again
+            self._emit({"id": leaving, **_OK})
+        return _OK
 
     def _activate(self, request: dict[str, Any]) -> dict[str, Any]:
-        version = _version(request)
+        version = self._known(_version(request))
         self._sampler.activate(version)
         self._active = version
-        return {"event": "ok"}
+        return _OK
 
-    def _unload(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _unload(self, request: dict[str, Any]) -> dict[str, Any] | None:
         version = _version(request)
         if version == self._active and version:
             raise AdapterError(f"Version {version} is active and cannot be unloaded.")
+        if version in self._writing.values():
+            self._leaving[request["id"]] = version
+            return None
         self._sampler.unload_adapter(version)
         if version:
             self._loaded.discard(version)
-        return {"event": "ok"}
+        return _OK
 
-    def _generate(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _first_tokens(self, request: dict[str, Any]) -> dict[str, Any]:
+        messages = parse_messages(request.get("messages"), "The request")
+        top = max(1, min(int(request.get("top") or 1), _TOP))
+        version = self._active if request.get("version") is None else _version(request)
+        tokens = self._sampler.first_tokens(messages, version=self._known(version), top=top)
+        return {"event": "ok", "tokens": tokens}
+
+    def _known(self, version: int) -> int:
+        """For something new: what leaves as soon as it is done with its answers gets no more of them."""
+        if version not in self._loaded or version in self._leaving.values():
+            raise AdapterError(f"Version {version} is not loaded.")
+        return version
+
+    def _pop_leaving(self, version: int) -> list[Identity]:
+        found = [one for one, left in self._leaving.items() if left == version]
+        for one in found:
+            del self._leaving[one]
+        return found
+
+    # -- answers
+
+    def _generate(self, request: dict[str, Any]) -> None:
         identity = request["id"]
-        asked = self._active if request.get("version") is None else _version(request)
+        if identity in self._writing:
+            raise data_error("There is an answer under way with that id.")
+        version = self._active if request.get("version") is None else _version(request)
         question = SampleRequest(
             messages=parse_messages(request.get("messages"), "The request"),
             max_tokens=max(1, int(request.get("max_tokens") or 256)),
             temperature=max(0.0, float(request.get("temperature", 0.8))),
             seed=abs(int(request.get("seed") or 0)),
+            conversation=str(request.get("conversation") or ""),
         )
-        if not self._wanted(identity):
-            return _done("", asked, "cancelled", (), (), ())
 
         def on_text(text: str) -> bool:
             if text:
                 self._emit({"id": identity, "event": "text", "text": text})
-            return self._wanted(identity)
+            return True
 
-        if asked == self._active:
-            answer = self._sampler.sample(question, on_text)
-        else:  # one answer by another version, then back; nothing else runs in between
-            self._sampler.activate(asked)
-            try:
-                answer = self._sampler.sample(question, on_text)
-            finally:
-                self._sampler.activate(self._active)
-        return _done(
-            answer.text, asked, answer.finish, answer.prompt, answer.tokens, answer.logprobs
-        )
+        self._sampler.start(identity, question, self._known(version), on_text)
+        self._writing[identity] = version
+
+    def _cancel(self, request: dict[str, Any]) -> None:
+        target = request.get("target")
+        if isinstance(target, int | str) and target in self._writing:
+            self._sampler.cancel(target)
+
+    def _tell(self, identity: Any, end: Sampled | Exception) -> None:
+        """An answer has ended; a version that only waited for that is unloaded."""
+        version = self._writing.pop(identity)
+        told = self._failed(end) if isinstance(end, Exception) else _done(end, version)
+        self._emit({"id": identity, **told})
+        if version in self._writing.values():
+            return
+        for leaving in self._pop_leaving(version):
+            answer = self._guarded(self._unload, {"id": leaving, "version": version})
+            self._emit({"id": leaving, **(answer or _OK)})
 
 
-def _done(
-    text: str,
-    version: int,
-    finish: str,
-    prompt: tuple[int, ...],
-    tokens: tuple[int, ...],
-    logprobs: tuple[float, ...],
-) -> dict[str, Any]:
+def _done(answer: Sampled, version: int) -> dict[str, Any]:
     return {
         "event": "done",
-        "text": text,
+        "text": answer.text,
         "version": version,
-        "finish": finish,
-        "prompt_tokens": list(prompt),
-        "tokens": list(tokens),
-        "logprobs": list(logprobs),
+        "finish": answer.finish,
+        "prompt_tokens": list(answer.prompt),
+        "tokens": list(answer.tokens),
+        "logprobs": list(answer.logprobs),
     }
+
+
+def _error(reason: str, kind: str = "error") -> dict[str, Any]:
+    return {"event": "error", "kind": kind, "reason": reason}
 
 
 def _unknown(request: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from goodbot.backend import (
 )
 from goodbot.errors import TrainingError
 
+from goodbot_training import afresh
 from goodbot_training.advantages import to_learn
 from goodbot_training.batches import make_batches, pad, planned_steps
 from goodbot_training.bisection import absurd, guilty_rows
@@ -67,7 +68,7 @@ def make_lesson(
     """
     settings = job.settings
     rewards, weights = [row.reward for row in rollouts], [row.weight for row in rollouts]
-    advantages, baseline = objective.advantages(job.baseline, rewards, weights)
+    advantages, baseline = afresh.advantages(job, objective, rewards, weights)
     if decay_steps is None:
         decay_steps = planned_steps(len(rollouts), settings)
     optimizer = OptimizerSettings(
@@ -81,8 +82,8 @@ def make_lesson(
         recompute=recompute,
     )
     return Lesson(
-        rollouts=rollouts, advantages=advantages, baseline=baseline, settings=settings,
-        optimizer=optimizer, objective=objective, seed=job.seed,
+        rollouts=afresh.written_by_the_base(job, rollouts), advantages=advantages,
+        baseline=baseline, settings=settings, optimizer=optimizer, objective=objective, seed=job.seed,
     )  # fmt: skip
 
 

@@ -152,6 +152,9 @@ class Job:
     """A directory to go on from, and to write into; None: nothing is kept."""
     attempt: int = 0
     """How often the memory did not suffice: each time the plan is a smaller one."""
+    afresh: bool = False
+    """Whether it starts from the base instead of the parent that the daemon named. Only
+    `goodbot_training.afresh` says so."""
 
     @classmethod
     def parse(cls, raw: object) -> Job:

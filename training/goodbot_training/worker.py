@@ -114,7 +114,7 @@ def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -
         lines.emit({"event": "failed", "kind": kind, "reason": reason})
 
 
-def _outlive_nobody() -> None:
+def outlive_nobody() -> None:
     """End with the daemon, however that ended: the next one goes on with the same checkpoints."""
     parent, never = os.getppid(), threading.Event()
     while os.getppid() == parent:
@@ -155,7 +155,7 @@ def main(arguments: list[str]) -> int:
     mode, factory = arguments
     lines, stdin = Lines(), os.fdopen(os.dup(0), "rb")
     if mode != "serve":
-        threading.Thread(target=_outlive_nobody, name="parent", daemon=True).start()
+        threading.Thread(target=outlive_nobody, name="parent", daemon=True).start()
         train(lines, stdin, factory, run_round if mode == "train" else run_plan)
         return 0
     return serve(lines.emit, stdin, lambda: make_backend(factory), failure)

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,7 @@ for _needed in ("torch", "peft", "transformers"):
     require(_needed)
 
 import torch  # noqa: E402
+from goodbot_training.backends.abilities import Abilities  # noqa: E402
 from goodbot_training.backends.adapters import (  # noqa: E402
     AdapterWeights,
     fit,
@@ -41,6 +45,9 @@ EVERY = pytest.mark.parametrize("name", FAMILIES)
 IN_MLX = pytest.mark.parametrize(
     "name", [name for name, family in FAMILIES.items() if family.mlx is not None]
 )
+TORCH_ALONE: set[str] = set()
+MLX_ALONE = {"gemma2"}
+"""Families whose answers are written one by one, since rows of their caches cannot be joined."""
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 
 
@@ -88,6 +95,14 @@ def one(name: str, tmp_path_factory: pytest.TempPathFactory) -> Adapted:
     if name not in _MADE:
         _MADE[name] = Adapted(FAMILIES[name], tmp_path_factory.mktemp("family"))
     return _MADE[name]
+
+
+@functools.cache
+def in_mlx(one: Adapted) -> Any:
+    """The same model, as mlx-lm loads it."""
+    from goodbot_training.backends.mlx.model import MlxModel
+
+    return MlxModel(one.directory, one.config, RANK, None).causal
 
 
 def suffixes(paths: Any) -> set[str]:
@@ -276,7 +291,8 @@ def drawn(steps: Any, *, shared: bool) -> tuple[list[list[int]], np.ndarray]:
     rows, cold, unused = [0, 1, 0], np.zeros(3, np.float32), np.zeros(3, np.float32)
     inputs = starts[rows]
     if shared:
-        steps.read(starts[:, :-1], rows)
+        steps.read(starts[:, :-1])
+        steps.select(rows)
         inputs = inputs[:, -1:]
     tokens: list[list[int]] = []
     logprobs: list[list[float]] = []
@@ -306,8 +322,77 @@ def test_a_beginning_that_rows_share_is_read_once_and_no_answer_changes(one: Ada
 @IN_MLX
 def test_in_mlx_too(one: Adapted) -> None:
     require("mlx_lm")
-    from goodbot_training.backends.mlx.model import MlxModel
     from goodbot_training.backends.mlx.sampler import MlxDecoder
 
-    causal = MlxModel(one.directory, one.config, RANK, None).causal
+    causal = in_mlx(one)
     assert_same(drawn(MlxDecoder(causal), shared=True), drawn(MlxDecoder(causal), shared=False))
+
+
+def alone(steps: Any, prompt: np.ndarray, count: int) -> Any:
+    """The likeliest tokens of one row, and their log-probs."""
+    zero = np.zeros(1, np.float32)
+    inputs, found = prompt[None], []
+    for _ in range(count):
+        (token,), (logprob,) = steps(inputs, zero, zero)
+        found.append((token, logprob))
+        inputs = np.asarray([[token]], np.int64)
+    return zip(*found, strict=True)
+
+
+def joined(make: Callable[[], Any]) -> None:
+    """A row that joins a longer one, and stays when that one leaves, is what it is alone."""
+    random = np.random.default_rng(4)
+    prompts = [random.integers(3, VOCABULARY, size) for size in (24, 5)]
+    expected = [[*map(list, alone(make(), prompt, 9))] for prompt in prompts]
+    rows = [make(), make()]
+    tokens: list[list[int]] = [[], []]
+    scores: list[list[float]] = [[], []]
+
+    def step(steps: Any, numbers: list[int], inputs: np.ndarray) -> None:
+        zero = np.zeros(len(numbers), np.float32)
+        for number, token, logprob in zip(numbers, *steps(inputs, zero, zero), strict=True):
+            tokens[number].append(token)
+            scores[number].append(logprob)
+
+    def last(numbers: list[int]) -> np.ndarray:
+        return np.asarray([tokens[number][-1:] for number in numbers], np.int64)
+
+    for number, prompt in enumerate(prompts):
+        step(rows[number], [number], prompt[None])
+    step(rows[0], [0], last([0]))
+    rows[0].join(rows[1])
+    for _ in range(4):
+        step(rows[0], [0, 1], last([0, 1]))
+    rows[0].select([1])
+    for _ in range(4):
+        step(rows[0], [1], last([1]))
+    for number, count in ((0, 6), (1, 9)):
+        assert tokens[number] == expected[number][0][:count]
+        np.testing.assert_allclose(scores[number], expected[number][1][:count], atol=1e-4)
+
+
+@EVERY
+def test_rows_come_and_go_in_one_batch(name: str, one: Adapted) -> None:
+    from goodbot_training.backends.torch.sampler import TorchDecoder
+
+    def make() -> TorchDecoder:
+        return TorchDecoder(one.model, None, torch.device("cpu"))
+
+    assert_mixes(make, name not in TORCH_ALONE)
+
+
+@IN_MLX
+def test_in_mlx_they_come_and_go_too(name: str, one: Adapted) -> None:
+    require("mlx_lm")
+    from goodbot_training.backends.mlx.sampler import MlxDecoder
+
+    causal = in_mlx(one)
+    assert_mixes(lambda: MlxDecoder(causal), name not in MLX_ALONE)
+
+
+def assert_mixes(make: Callable[[], Any], expected: bool) -> None:
+    """What is found out by trying is true; a family that cannot is written alone."""
+    model: Any = SimpleNamespace(decoder=make, rounding=2e-3)
+    assert Abilities(model).mixes == expected
+    if expected:
+        joined(make)

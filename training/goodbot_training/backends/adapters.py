@@ -21,6 +21,7 @@ from zlib import crc32
 
 import numpy as np
 import safetensors
+from goodbot.adapters.manifest import contents
 from goodbot.errors import AdapterError
 from safetensors.numpy import save
 
@@ -101,13 +102,14 @@ def write_adapter(directory: Path, weights: AdapterWeights, *, base_model: str =
 
 
 def read_adapter(directory: Path) -> AdapterWeights:
-    """Read an adapter. Raises AdapterError for files that are missing, torn, foreign or not
-    finite.
+    """Read an adapter. Raises AdapterError for files that are missing, torn, foreign, not finite, or not
+    those of the manifest that lies beside them.
     """
     try:
-        config = json.loads((directory / CONFIG_FILE).read_bytes())
-        stored = safetensors.deserialize((directory / WEIGHTS_FILE).read_bytes())
-    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        written, weights_file = contents(directory)
+        config = json.loads(written)
+        stored = safetensors.deserialize(weights_file)
+    except (OSError, RecursionError, ValueError, safetensors.SafetensorError) as error:
         raise AdapterError(f"The adapter in {directory} cannot be read: {error}") from error
     rank, alpha = _shape(config, directory)
     halves: dict[str, dict[str, Floats]] = {}

@@ -91,6 +91,10 @@ class Chat:
             list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
 
+    def name(self, token: int) -> str:
+        """One token by itself as text, the template's own tokens too."""
+        return self._tokenizer.decode([token], clean_up_tokenization_spaces=False)
+
     def _stops(self, directory: Path, config: dict[str, Any]) -> frozenset[int]:
         """Every token at which the model's files say that an answer ends."""
         found: set[int] = set()

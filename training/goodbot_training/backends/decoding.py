@@ -3,6 +3,8 @@
 A token is drawn by inverting the cumulative distribution at a uniform number, and the uniforms come
 from NumPy, seeded by the request. So a seed gives the same answer alone or among others, and, up to
 rounding, on another backend.
+
+`generate` is for requests that are all known beforehand; `batching` is for those that come and go.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from goodbot.backend import Sampled, SampleRequest
 from goodbot.errors import ServerError
+from goodbot.events import Message
 
 from goodbot_training.backends.chat import Chat
 
@@ -26,11 +29,14 @@ _CACHED = 16_384
 """Tokens in the KV cache of answers that grow together: 2.4 GB for a model of 8 billion weights."""
 _SPREAD = 64
 """Tokens by which the prompts of answers that grow together may differ."""
+_NOT_FINITE = "The model's numbers are not finite."
 _BROKEN = "\ufffd"  # what a tokenizer writes for bytes that are no character yet
+_WINDOW, _OVERLAP = 32, 8
+"""Tokens that are turned into text again with each new one, and how many of them stay for the next."""
 
 
 class Steps(Protocol):
-    """Sequences that grow together, with a KV cache of their own."""
+    """Sequences that grow together, with a KV cache of their own. B rows."""
 
     def __call__(
         self, inputs: Any, temperatures: Floats, uniforms: Floats
@@ -39,8 +45,31 @@ class Steps(Protocol):
         row each. Temperature 0 takes the likeliest, scored at 1."""
         ...
 
-    def read(self, inputs: Any, rows: Sequence[int]) -> None:
-        """Take ids `(U, S)` in without drawing; row b goes on from number `rows[b]` of them."""
+    def read(self, inputs: Any) -> None:
+        """Take ids `(B, S)` in without drawing."""
+        ...
+
+    def likeliest(self, inputs: Any, top: int) -> tuple[list[int], list[float]]:
+        """New ids `(1, S)` → the `top` likeliest next tokens, best first, and their log-probs."""
+        ...
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with these rows, in this order; one may be named several times."""
+        ...
+
+    def join(self, other: Any) -> None:
+        """Take in the rows of another `Steps`, which is used up. Their lengths may differ.
+
+        Raises NotImplementedError where the family's cache is of another kind.
+        """
+        ...
+
+    def split(self, row: int) -> Steps:
+        """A copy of one row, by itself."""
+        ...
+
+    def crop(self, tokens: int) -> bool:
+        """Forget the newest tokens; False where that cannot be, and then it is of no more use."""
         ...
 
 
@@ -49,6 +78,8 @@ class Decoder(Protocol):
 
     context: int
     """Tokens that the model can see, prompt and answer together."""
+    rounding: float
+    """Nats by which log-probs may differ that were computed in another order."""
 
     def decoder(self) -> Steps:
         """Steps from an empty KV cache."""
@@ -66,18 +97,38 @@ def generate(
     `on_text` gets each new piece of text (it may be empty) and is for a single request.
     """
     prompts = [chat.prompt(request.messages) for request in requests]
-    if any(len(prompt) >= model.context for prompt in prompts):
-        raise ServerError(f"The conversation is longer than the model's {model.context} tokens.")
     answers: dict[int, Sampled] = {}
     room = max((request.max_tokens for request in requests), default=0)
     for members in together([len(prompt) for prompt in prompts], room):
-        rows = [
-            _Row(prompts[i], requests[i], chat, model.context - len(prompts[i]), on_text)
-            for i in members
-        ]
+        rows = [Row(prompts[i], requests[i], chat, model.context, on_text) for i in members]
         _run(model.decoder(), rows, chat.stops)
         answers.update({i: row.result() for i, row in zip(members, rows, strict=True)})
     return [answers[index] for index in range(len(requests))]
+
+
+def first_tokens(
+    model: Decoder, chat: Chat, messages: Sequence[Message], top: int
+) -> dict[str, float]:
+    """How the model in its present state may begin an answer; see `TrainingBackend.first_tokens`.
+
+    What it can never say is left out. Raises ServerError for log-probs that are no numbers.
+    """
+    prompt = chat.prompt(messages)
+    if len(prompt) >= model.context:
+        raise too_long(model.context)
+    tokens, logprobs = model.decoder().likeliest(np.asarray([prompt], np.int64), top)
+    if not math.isfinite(logprobs[0]):
+        raise ServerError(_NOT_FINITE)
+    found: dict[str, float] = {}
+    for token, logprob in zip(tokens, logprobs, strict=True):
+        if math.isfinite(logprob):
+            found.setdefault(chat.name(token), logprob)
+    return found
+
+
+def too_long(context: int) -> ServerError:
+    """What to raise for a conversation that the model cannot see whole."""
+    return ServerError(f"The conversation is longer than the model's {context} tokens.")
 
 
 def together(lengths: Sequence[int], room: int = 0) -> list[list[int]]:
@@ -97,7 +148,7 @@ def together(lengths: Sequence[int], room: int = 0) -> list[list[int]]:
     return groups
 
 
-def _run(step: Steps, rows: list[_Row], stops: frozenset[int]) -> None:
+def _run(step: Steps, rows: list[Row], stops: frozenset[int]) -> None:
     """All rows are at the same place: one that is still in its prompt takes its next token from
     there, so that prompts of different length need neither padding nor a mask.
 
@@ -108,14 +159,15 @@ def _run(step: Steps, rows: list[_Row], stops: frozenset[int]) -> None:
     different = {start: number for number, start in enumerate(dict.fromkeys(starts))}
     read = 0
     if len(different) < len(rows) and place > 1:
-        step.read(np.asarray([*different], np.int64), [different[start] for start in starts])
+        step.read(np.asarray([*different], np.int64))
+        step.select([different[start] for start in starts])
         read = place - 1
     inputs = np.asarray([row.prompt[read:place] for row in rows], np.int64)
     temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
     while not all(row.finish for row in rows):
         speaking = [place >= len(row.prompt) and not row.finish for row in rows]
         uniforms = np.asarray(
-            [row.random.random() if own else 0.0 for row, own in zip(rows, speaking, strict=True)],
+            [row.uniform() if own else 0.0 for row, own in zip(rows, speaking, strict=True)],
             np.float32,
         )
         tokens, logprobs = step(inputs, temperatures, uniforms)
@@ -132,7 +184,7 @@ def _run(step: Steps, rows: list[_Row], stops: frozenset[int]) -> None:
         place += 1
 
 
-class _Row:
+class Row:
     """One answer while it grows."""
 
     def __init__(
@@ -140,50 +192,68 @@ class _Row:
         prompt: tuple[int, ...],
         request: SampleRequest,
         chat: Chat,
-        room: int,
+        context: int,
         on_text: Callable[[str], bool] | None,
     ) -> None:
+        """`context`: tokens that prompt and answer may have together. Raises ServerError."""
+        if len(prompt) >= context:
+            raise too_long(context)
         self.prompt, self.request, self.finish = prompt, request, ""
-        self.random = np.random.default_rng(request.seed)
-        self._chat, self._on_text = chat, on_text
-        self._limit = max(1, min(request.max_tokens, room))
-        self._tokens: list[int] = []
+        self.limit = max(1, min(request.max_tokens, context - len(prompt)))
+        """Tokens of the answer at most, without the end token."""
+        self.tokens: list[int] = []
         self._logprobs: list[float] = []
+        self._random = np.random.default_rng(request.seed)
+        self._chat, self._on_text = chat, on_text
         self._words = 0  # tokens without the end token
-        self._sent = ""
+        self._pieces: list[str] = []
+        self._from, self._shown = 0, ""
+
+    def uniform(self) -> float:
+        """The number that the next token is drawn with."""
+        return self._random.random()
 
     def add(self, token: int, logprob: float, stops: frozenset[int]) -> None:
+        """Go on by a token. Raises ServerError for a log-prob that is no number."""
         if not math.isfinite(logprob):
-            raise ServerError("The model's numbers are not finite.")
-        self._tokens.append(token)
+            raise ServerError(_NOT_FINITE)
+        self.tokens.append(token)
         self._logprobs.append(logprob)
         if token in stops:
             self.finish = "stop"
         else:
             self._words += 1
-            if self._words >= self._limit:
+            if self._words >= self.limit:
                 self.finish = "length"
         if self._on_text is not None and not self._on_text(self._piece()):
             self.finish = self.finish or "cancelled"
 
     def result(self) -> Sampled:
+        """The whole answer, as far as it came."""
         if self._on_text is None:
             self._piece()
         return Sampled(
             prompt=self.prompt,
-            tokens=tuple(self._tokens),
+            tokens=tuple(self.tokens),
             logprobs=tuple(self._logprobs),
-            text=self._sent,
+            text="".join(self._pieces),
             finish=self.finish,
         )
 
     def _piece(self) -> str:
-        """Text that is new and whole; half a character waits until the answer ends."""
-        text = self._chat.text(self._tokens[: self._words])
+        """Text that is new and whole; half a character waits until the answer ends.
+
+        Only the newest tokens are turned into text, so that a long answer costs no more than a short one.
+        """
+        window = self.tokens[self._from : self._words]
+        text = self._chat.text(window)
         if not self.finish:
             text = text.rstrip(_BROKEN)
-        if not text.startswith(self._sent):
+        if not text.startswith(self._shown):
             return ""
-        piece = text[len(self._sent) :]
-        self._sent = text
+        piece, self._shown = text[len(self._shown) :], text
+        self._pieces.append(piece)
+        if len(window) >= _WINDOW and piece and not self.finish:
+            self._from = self._words - _OVERLAP
+            self._shown = self._chat.text(self.tokens[self._from : self._words]).rstrip(_BROKEN)
         return piece

@@ -12,6 +12,7 @@ from typing import Any
 
 from goodbot.backend import TrainingBackend
 
+from goodbot_training.afresh import prepare
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.planning.cost import Estimate
@@ -35,6 +36,7 @@ def run_plan(
     make_objective(job.settings)
     if all(item.split == HELD_OUT for item in job.items):
         raise data_error("There is no rated turn to train on.")
+    job, afresh = prepare(job)
     memory = Memory.of(job, backend.name)
     job = memory.within(job)
     shape = memory.model
@@ -42,7 +44,8 @@ def run_plan(
         estimate = count(job, shape, backend.name, memory)
     else:
         estimate = rehearse(job, backend, memory)
-    emit({"event": "done", "estimate": _told(asdict(estimate))})
+    told = {**_told(asdict(estimate)), "start_over": bool(afresh)}
+    emit({"event": "done", "estimate": told})
     return estimate
 
 

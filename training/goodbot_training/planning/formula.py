@@ -20,6 +20,7 @@ from goodbot.events import Message
 from goodbot.models.architecture import Architecture
 from goodbot.models.machine import Place, place
 
+from goodbot_training import afresh
 from goodbot_training.advantages import to_learn
 from goodbot_training.batches import planned_steps
 from goodbot_training.memory import Memory
@@ -98,7 +99,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
     threads = _threads(here)
     rate = settings.rate_for(adapted(shape))
     rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
-    advantages, _ = make_objective(settings).advantages(job.baseline, rewards, weights)
+    advantages, _ = afresh.advantages(job, make_objective(settings), rewards, weights)
     return Estimate(
         how="counted",
         train=len(train),

@@ -65,6 +65,7 @@ class MlxModel:
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = _vocabulary(config)
         self.context = int(config.get("max_position_embeddings") or 1 << 20)
+        self.rounding = 2e-3 if mx.default_device().type == mx.cpu else 0.1
         self._enabled = True
         self._weights = AdapterWeights(rank=rank, alpha=rank, scale=1.0, pairs={})
         self._head = find_head(causal, bends(config))

@@ -48,9 +48,11 @@ def inject(causal: Any, rank: int) -> dict[str, Any]:
 
     for path, module in modules.items():
         if isinstance(module, _LINEAR):
-            outputs = _shape_of(module)[0]
+            outputs, inputs = _shape_of(module)
             if not any(path.startswith(f"{b}.") and outputs in (1, n) for b, n in sizes.items()):
-                layers[path] = wrap(path, LoRALinear.from_base(module, r=rank, scale=1.0))
+                layer = Projection(inputs, outputs, r=rank, scale=1.0)
+                layer.linear = module
+                layers[path] = wrap(path, layer)
             continue
         children: Any = module.children()
         switches = {k: child for k, child in children.items() if isinstance(child, _SWITCH)}
@@ -87,6 +89,13 @@ def shape(layer: Any) -> tuple[int, ...]:
 def turned(weight: np.ndarray) -> np.ndarray:
     """A or B between PEFT's orientation and mlx-lm's: only plain projections are transposed."""
     return np.ascontiguousarray(weight.T if weight.ndim == 2 else weight)
+
+
+class Projection(LoRALinear):
+    """mlx-lm's, without the products that change nothing while the base speaks."""
+
+    def __call__(self, x: Any) -> Any:
+        return super().__call__(x) if self.scale else self.linear(x)
 
 
 class SharedExperts(nn.Module):

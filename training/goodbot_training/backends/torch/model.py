@@ -54,6 +54,7 @@ class TorchModel:
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = int(causal.get_input_embeddings().weight.shape[0])
         self.context = int(config.get("max_position_embeddings") or 1 << 20)
+        self.rounding = 0.1 if self.device.type == "cuda" else 2e-3
         self._enabled = True
         self._weights = AdapterWeights(rank=rank, alpha=rank, scale=1.0, pairs={})
         self._head = self._find_head(config)

@@ -1,4 +1,4 @@
-"""One decoding step in torch; the loop around it is `goodbot_training.backends.decoding`."""
+"""One decoding step in torch; the loops around it are `goodbot_training.backends.decoding` and `batching`."""
 
 # pyright: standard
 # (the framework ships no complete types)
@@ -11,41 +11,33 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
+from goodbot_training.backends.torch.cache import append, copied, trimmed
 from goodbot_training.backends.torch.logprobs import Head
 
 
 class TorchDecoder:
-    """A causal LM with the KV cache of the answers that are being written."""
+    """A causal LM with the KV cache of the answers that are being written.
+
+    Where rows differ in length, the shorter ones are padded on the left.
+    """
 
     def __init__(self, causal: Any, head: Head | None, device: torch.device) -> None:
         self._causal, self._head, self._device = causal, head, device
         self._cache = DynamicCache(config=causal.config)
+        self._lengths: list[int] = []
+        self._width = 0  # of the cache, with the padding
 
     @torch.no_grad()
-    def read(self, inputs: Any, rows: Sequence[int]) -> None:
-        """Take a prompt in once for several rows; see `Steps.read`."""
+    def read(self, inputs: Any) -> None:
+        """Take ids in without drawing; see `Steps`."""
         self._causal.base_model(**self._known(inputs))
-        order: Any = torch.as_tensor(rows, device=self._device)
-        self._cache.reorder_cache(order)
-
-    def _known(self, inputs: Any) -> dict[str, Any]:
-        return {
-            "input_ids": torch.as_tensor(inputs, device=self._device),
-            "past_key_values": self._cache,
-            "use_cache": True,
-        }
 
     @torch.no_grad()
     def __call__(
         self, inputs: Any, temperatures: Any, uniforms: Any
     ) -> tuple[list[int], list[float]]:
         """Draw a token a row; see `Steps`."""
-        known = self._known(inputs)
-        if self._head is None:
-            logits = self._causal(**known, logits_to_keep=1).logits[:, -1].float()
-        else:  # fp32 logits, as training sees them
-            hidden = self._causal.base_model(**known).last_hidden_state
-            logits = self._head.logits(hidden[:, -1])
+        logits = self._logits(inputs)
         temperature = torch.as_tensor(temperatures, device=self._device)[:, None]
         greedy = temperature <= 0
         logits = logits / torch.where(greedy, 1.0, temperature)
@@ -56,3 +48,70 @@ class TorchDecoder:
         drawn = torch.where(greedy, logits.argmax(-1, keepdim=True), drawn)
         both = torch.cat([drawn.double(), logprobs.gather(1, drawn).double()], 1).tolist()
         return [int(token) for token, _ in both], [logprob for _, logprob in both]
+
+    @torch.no_grad()
+    def likeliest(self, inputs: Any, top: int) -> tuple[list[int], list[float]]:
+        """The likeliest next tokens of one row; see `Steps`."""
+        logprobs = self._logits(inputs)[0].log_softmax(-1)
+        values, places = logprobs.topk(min(top, len(logprobs)))
+        return places.tolist(), values.tolist()
+
+    @torch.no_grad()
+    def select(self, rows: Sequence[int]) -> None:
+        """Go on with these rows; see `Steps`."""
+        order: Any = torch.as_tensor(rows, device=self._device)
+        self._cache.reorder_cache(order)
+        self._lengths = [self._lengths[row] for row in rows]
+        self._width -= trimmed(self._cache, self._width - max(self._lengths))
+
+    @torch.no_grad()
+    def join(self, other: Any) -> None:
+        """Take in another's rows; see `Steps`."""
+        append(self._cache, other._cache)  # noqa: SLF001  of the same class
+        self._lengths += other._lengths  # noqa: SLF001
+        self._width = max(self._width, other._width)  # noqa: SLF001
+
+    def split(self, row: int) -> TorchDecoder:
+        """A copy of one row; see `Steps`."""
+        alone = TorchDecoder(self._causal, self._head, self._device)
+        alone._cache = copied(self._cache)
+        alone._lengths, alone._width = self._lengths, self._width
+        alone.select([row])
+        return alone
+
+    def crop(self, tokens: int) -> bool:
+        """Forget the newest tokens; see `Steps`."""
+        if not self._cache.is_croppable:
+            return False
+        try:
+            self._cache.crop(-tokens)
+        except RuntimeError:  # a sliding window that has slid
+            return False
+        self._lengths = [length - tokens for length in self._lengths]
+        self._width -= tokens
+        return True
+
+    def _logits(self, inputs: Any) -> torch.Tensor:
+        """`(B, S)` → `(B, V)`, fp32, as training sees them."""
+        known = self._known(inputs)
+        if self._head is None:
+            return self._causal(**known, logits_to_keep=1).logits[:, -1].float()
+        hidden = self._causal.base_model(**known).last_hidden_state
+        return self._head.logits(hidden[:, -1])
+
+    def _known(self, inputs: Any) -> dict[str, Any]:
+        known: dict[str, Any] = {
+            "input_ids": torch.as_tensor(inputs, device=self._device),
+            "past_key_values": self._cache,
+            "use_cache": True,
+        }
+        rows, new = known["input_ids"].shape
+        before = self._lengths or [0] * rows
+        if min(before) < self._width:
+            lengths = torch.tensor(before, device=self._device)[:, None]
+            places = torch.arange(self._width + new, device=self._device)
+            known["attention_mask"] = (places >= self._width - lengths).long()
+            known["position_ids"] = lengths + places[:new]
+        self._lengths = [length + new for length in before]
+        self._width += new
+        return known

@@ -1,0 +1,79 @@
+"""What transformers' caches lack for rows that come and go: taking in the rows of another cache.
+
+All in place but `copied`. Layers are those of `DynamicCache`: keys and values `(B, heads, tokens, size)`,
+right-aligned; of linear attention a state of fixed size.
+"""
+
+# pyright: standard
+# (the framework ships no complete types)
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch.nn.functional import pad
+from transformers import DynamicCache
+from transformers.cache_utils import (
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    LinearAttentionAndFullAttentionLayer,
+    LinearAttentionAndSlidingWindowAttentionLayer,
+    LinearAttentionLayer,
+)
+
+_KNOWN = (
+    DynamicLayer, DynamicSlidingWindowLayer, LinearAttentionLayer,
+    LinearAttentionAndFullAttentionLayer, LinearAttentionAndSlidingWindowAttentionLayer,
+)  # fmt: skip
+_STATES = ("conv_states", "recurrent_states")
+
+
+def append(cache: DynamicCache, other: DynamicCache) -> None:
+    """The other's rows after ours. Raises NotImplementedError for layers of another kind."""
+    pairs: list[tuple[Any, Any]] = list(zip(cache.layers, other.layers, strict=True))
+    for mine, theirs in pairs:
+        if type(mine) not in _KNOWN or type(mine) is not type(theirs):
+            raise NotImplementedError(type(mine).__name__)
+    for mine, theirs in pairs:
+        kind = type(mine)
+        if issubclass(kind, LinearAttentionLayer):
+            for name in _STATES:
+                own, more = getattr(mine, name), getattr(theirs, name)
+                for index, state in own.items():
+                    own[index] = None if state is None else torch.cat([state, more[index]])
+        if issubclass(kind, DynamicLayer) and mine.is_initialized:
+            width = max(mine.keys.shape[-2], theirs.keys.shape[-2])
+            mine.keys = torch.cat([_wide(mine.keys, width), _wide(theirs.keys, width)])
+            mine.values = torch.cat([_wide(mine.values, width), _wide(theirs.values, width)])
+        if issubclass(kind, DynamicSlidingWindowLayer):
+            mine.cumulative_length = max(mine.cumulative_length, theirs.cumulative_length)
+
+
+def trimmed(cache: DynamicCache, padding: int) -> int:
+    """Cut padding off that all rows have on the left, where all layers can; how much was cut."""
+    layers: list[Any] = cache.layers
+    if padding <= 0 or any(type(layer) is not DynamicLayer for layer in layers):
+        return 0
+    for layer in layers:
+        if layer.is_initialized:
+            # Not a view, which would hold the padding as long as the row is kept.
+            layer.keys = layer.keys[..., padding:, :].clone()
+            layer.values = layer.values[..., padding:, :].clone()
+    return padding
+
+
+def copied(cache: DynamicCache) -> Any:
+    """A cache over the same tensors, for what replaces them and changes none in place."""
+    twin: Any = copy.copy(cache)
+    twin.layers = [copy.copy(layer) for layer in cache.layers]
+    for layer in twin.layers:
+        for name in _STATES:
+            if hasattr(layer, name):
+                setattr(layer, name, dict(getattr(layer, name)))
+    return twin
+
+
+def _wide(tensor: torch.Tensor, width: int) -> torch.Tensor:
+    return pad(tensor, (0, 0, width - tensor.shape[-2], 0))

@@ -1,0 +1,45 @@
+"""`python -m goodbot_training.formats`: one conversion, asked for by a line on stdin."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+from goodbot_training import worker
+from goodbot_training.formats import jobs
+from goodbot_training.types import data_error
+
+
+def main() -> int:
+    """Read one job, do it, and say how it ended."""
+    signal.signal(signal.SIGTERM, _terminate)
+    lines = worker.Lines()
+    worker.give_way()
+    threading.Thread(target=worker.outlive_nobody, name="parent", daemon=True).start()
+    try:
+        try:
+            raw: Any = json.loads(sys.stdin.buffer.readline())
+        except ValueError as error:
+            raise data_error("The conversion is not JSON.") from error
+        jobs.run(jobs.Job.parse(raw), lines.emit)
+    except Exception as error:
+        kind, reason = worker.failure(error)
+        lines.emit({"event": "failed", "kind": kind, "reason": reason})
+    return 0
+
+
+def _terminate(signum: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + signum)
+
+
+if __name__ == "__main__":
+    code: Any = 1
+    try:
+        code = main()
+    except SystemExit as end:
+        code = end.code
+    worker.leave(code if isinstance(code, int) else 1)

@@ -1,0 +1,148 @@
+"""One conversion: what is asked for, room for it on the disk, and how far it is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goodbot.errors import AdapterError
+
+from goodbot_training.backends import adapters
+from goodbot_training.backends.adapters import AdapterWeights
+from goodbot_training.formats import fused, gguf_adapter, gguf_model, mlx, proof
+from goodbot_training.formats.checkpoint import Checkpoint
+from goodbot_training.types import PROTOCOL, as_mapping, data_error
+
+Emit = Callable[[dict[str, Any]], None]
+_SMALL = 64 << 20
+"""Bytes that must be free for an adapter, whatever its size."""
+_SHARES = {"fused": 1.1, "fused-f32": 2.2, "gguf-model": 1.1, "gguf-base": 1.1}
+"""What a whole model may take, in sizes of the base's files: fp32 of 16-bit weights is twice as much."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """A conversion of `source` to `to`, written to `output`."""
+
+    to: str
+    model: Path
+    source: Path | None
+    output: Path
+    name: str
+
+    @classmethod
+    def parse(cls, raw: Any) -> Job:
+        """The first line. Raises TrainingError."""
+        told = as_mapping(raw, "A conversion")
+        if told.get("protocol") != PROTOCOL:
+            raise data_error(f"A conversion must be asked for in the protocol {PROTOCOL}.")
+        if any(not isinstance(told.get(key), str) for key in ("to", "model", "output")):
+            raise data_error("A conversion needs to, model and output.")
+        if told["to"] not in FORMATS:
+            raise data_error(f"There is no format {str(told['to'])[:40]!r}.")
+        source = told.get("adapter")
+        return cls(
+            to=told["to"], model=Path(told["model"]), output=Path(told["output"]),
+            source=Path(source) if isinstance(source, str) else None,
+            name=str(told.get("name") or "goodbot"),
+        )  # fmt: skip
+
+
+def run(job: Job, emit: Emit) -> None:
+    """Do it, and emit `progress` and at last `done`. Raises GoodbotError; then nothing is left."""
+    base = Checkpoint(job.model)
+    if job.output.exists() or job.output.is_symlink():
+        raise AdapterError(f"{job.output} is there already: name a place that is not, or remove it")
+    _require_room(job, base)
+    told = Told(emit, base)
+    try:
+        found = FORMATS[job.to](job, base, told)
+    except BaseException:
+        _remove(job.output)
+        raise
+    emit({"event": "done", "proof": found})
+
+
+class Told:
+    """Counts the bytes that are done, and says so after every hundredth of the model."""
+
+    def __init__(self, emit: Emit, base: Checkpoint) -> None:
+        self._emit, self._of = emit, base.bytes
+        self._done = self._said = 0
+
+    def __call__(self, amount: int) -> None:
+        self._done = min(self._done + amount, self._of)
+        if self._done - self._said >= self._of / 100 or self._done == self._of:
+            self._said = self._done
+            self._emit({"event": "progress", "phase": "write", "done": self._done, "of": self._of})
+
+
+def _adapter(job: Job) -> AdapterWeights:
+    if job.source is None:
+        raise data_error(f"A conversion to {job.to} needs an adapter.")
+    return adapters.read_adapter(job.source)
+
+
+def _mlx(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+    return mlx.write(job.output, _adapter(job), base)
+
+
+def _peft(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+    """An adapter of mlx-lm's, or another PEFT one, as goodbot keeps its own: fp32, names of the base."""
+    if job.source is None:
+        raise data_error("An import needs an adapter.")
+    foreign = (job.source / mlx.WEIGHTS).exists()
+    adapter = mlx.read(job.source) if foreign else adapters.read_adapter(job.source)
+    proof.plain(adapter, base)
+    adapters.write_adapter(job.output, adapter)
+    return proof.of_numbers(adapter, adapters.read_adapter(job.output)).require("the import")
+
+
+def _gguf(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+    return gguf_adapter.write(job.output, _adapter(job), base, job.name)
+
+
+def _gguf_model(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+    return gguf_model.write(job.output, base, _adapter(job), dtype="Q8_0", name=job.name, done=told)
+
+
+def _gguf_base(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+    dtype = "F32" if base.dtype == "F32" else "F16"
+    return gguf_model.write(job.output, base, None, dtype=dtype, name=job.name, done=told)
+
+
+def _fused(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+    return fused.write(job.output, base, _adapter(job), dtype="", done=told)
+
+
+def _fused_f32(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
+    return fused.write(job.output, base, _adapter(job), dtype="F32", done=told)
+
+
+FORMATS: Mapping[str, Callable[[Job, Checkpoint, Told], dict[str, Any]]] = {
+    "mlx": _mlx, "peft": _peft, "gguf": _gguf, "gguf-model": _gguf_model, "gguf-base": _gguf_base,
+    "fused": _fused, "fused-f32": _fused_f32,
+}  # fmt: skip
+
+
+def _require_room(job: Job, base: Checkpoint) -> None:
+    parent = job.output.parent
+    if not parent.is_dir():
+        raise AdapterError(f"{parent} is no directory: make it first")
+    needed = max(_SMALL, round(base.bytes * _SHARES.get(job.to, 0.0)))
+    free = shutil.disk_usage(parent).free
+    if free < needed:
+        raise AdapterError(
+            f"too little is free in {parent}: {needed / 1e9:.1f} GB are needed, {free / 1e9:.1f} GB are "
+            "free"
+        )
+
+
+def _remove(output: Path) -> None:
+    if output.is_dir():
+        shutil.rmtree(output, ignore_errors=True)
+    else:
+        output.unlink(missing_ok=True)
