@@ -91,10 +91,10 @@ async def test_unrated_answers_expire_and_rated_ones_stay(tmp_path: Path) -> Non
         await bot.react(kept, "👎")
         await bot.say("and not this")
         clock.advance(7 * 86400 - 60)
-        await bot.app._expire()
+        await bot.app.housekeeping.once()
         assert len(await rows(bot.store, "SELECT id FROM turns")) == 2
         clock.advance(120)
-        await bot.app._expire()
+        await bot.app.housekeeping.once()
         assert await rows(bot.store, "SELECT id FROM turns") == [(kept.turn,)]
         assert len(await rows(bot.store, "SELECT turn FROM messages")) == 1
         for table in ("turns", "inbox", "events", "audit"):
@@ -108,7 +108,7 @@ async def test_what_was_trained_on_stays_known(tmp_path: Path) -> None:
         await bot.rated(8)
         await bot.train()
         clock.advance(30 * 86400)
-        await bot.app._expire()
+        await bot.app.housekeeping.once()
         assert len(await rows(bot.store, "SELECT id FROM turns")) == 8
 
 
@@ -146,7 +146,7 @@ async def test_a_rating_that_was_taken_back_keeps_nothing(tmp_path: Path) -> Non
         await bot.react(answer, "👎")
         await bot.command("undo")
         clock.advance(8 * 86400)
-        await bot.app._expire()
+        await bot.app.housekeeping.once()
         assert await rows(bot.store, "SELECT id FROM turns") == []
         assert await rows(bot.store, "SELECT seq FROM events") == []
 

@@ -163,7 +163,7 @@ async def test_words_that_outlived_their_own_turn_in_a_rated_prompt_are_found(
         answer = await bot.say("what about it?", channel="#room")
         await bot.react(answer, "👍")
         clock.advance(8 * 86400)
-        await bot.app._expire()
+        await bot.app.housekeeping.once()
         assert await rows(bot.store, "SELECT id FROM turns") == [(answer.turn,)]
         [(messages,)] = await rows(bot.store, "SELECT messages FROM turns")
         assert SECRET in messages

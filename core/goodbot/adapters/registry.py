@@ -1,120 +1,101 @@
-"""Which version answers: files → row → load → probe → compare-and-set of the pointer, in that order."""
+"""Which version answers: files → row → load → probe → proof → compare-and-set of the pointer."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import shutil
+from collections import Counter
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import aiosqlite
 
-from goodbot.adapters import manifest
+from goodbot.adapters import lineage
+from goodbot.adapters.catalogue import Catalogue
 from goodbot.clock import Clock
 from goodbot.errors import AdapterError, GoodbotError, ServerError
+from goodbot.models import ResolvedModel
 from goodbot.plugins import PluginHost
-from goodbot.server import BASE, Generated, GenerateRequest, Server
-from goodbot.store import Store, access, adapters
+from goodbot.server import BASE, Server
+from goodbot.serving.proof import Verdict
+from goodbot.serving.witness import Proof, Witness, probe
+from goodbot.store import Store, adapters, canaries
 from goodbot.store.writer import Operation
 
 logger = logging.getLogger(__name__)
+
+_SOON_SECONDS = 1.0
+"""An old version is gone by then, unless a long answer is still written by it."""
+
+
+class NotServedError(ServerError):
+    """The server took an adapter and answers as if it had none."""
 
 
 class _NotMovedError(Exception):
     """Rolls the transaction back in which the pointer would have moved."""
 
 
-_PROBE = ({"role": "user", "content": "Hello"},)
-
-
-class AdapterRegistry:
+class AdapterRegistry(Catalogue):
     """The adapter versions of one scope and the server that should serve the active one."""
 
     def __init__(
         self, *, store: Store, server: Server, root: Path, plugins: PluginHost, clock: Clock,
-        scope: str, model: str,
+        scope: str, model: ResolvedModel, share: float = 0.0,
     ) -> None:  # fmt: skip
-        self.root = root
-        self.scope = scope
-        self._model = model
-        self._store = store
+        """`share` of the conversations meets a new version first (`[serving] canary`)."""
+        super().__init__(store=store, root=root, scope=scope, model=model)
         self._server = server
         self._plugins = plugins
         self._clock = clock
+        self.share = share
+        self._witness = Witness(server)
         self._swap = asyncio.Lock()
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._beside: Counter[int] = Counter()
+        """Versions that somebody uses beside what is served (`beside`)."""
+        self._leaving: set[asyncio.Task[None]] = set()
+        self.canary = BASE
+        """The version that is loaded for a share of the conversations; `BASE`: none is."""
 
-    async def rows(self) -> list[adapters.AdapterRow]:
-        """All versions, oldest first."""
-        return await self._store.read(lambda db: adapters.all_of(db, self.scope))
-
-    async def row(self, version: int) -> adapters.AdapterRow:
-        """One version. Raises AdapterError when there is none of that number."""
-        for row in await self.rows():
-            if row.version == version:
-                return row
-        raise AdapterError(f"there is no adapter v{version}: see `goodbot adapters`")
-
-    async def path(self, version: int) -> Path:
-        """The verified directory of a version. Raises AdapterError."""
-        row = await self.row(version)
-        if row.model != self._model:
-            raise AdapterError(f"v{version} belongs to the model {row.model}, not to {self._model}")
-        return await asyncio.to_thread(manifest.verify, self.root, row.directory, row.sha256)
-
-    async def active(self) -> int:
-        """The version that the pointer names; 0 is the base model."""
-        return await self._store.read(lambda db: adapters.pointer(db, self.scope, self._model))
-
-    async def wanted(self) -> int:
-        """The version that should answer now: the pointer, or the base while goodbot is `off`."""
-        off = await self._store.read(lambda db: access.switch(db, "off"))
-        return BASE if off else await self.active()
-
-    async def clean_ancestor(self, version: int) -> int:
-        """The nearest version at or above `version` in the lineage that is not tainted; 0 at last."""
-        rows = {row.version: row for row in await self.rows()}
-        while version in rows and rows[version].tainted:
-            version = rows[version].parent
-        return version
-
-    async def usable_ancestor(self, version: int) -> int:
-        """Like `clean_ancestor`, and its files verify; what is found broken is logged."""
-        while (version := await self.clean_ancestor(version)) != BASE:
-            try:
-                await self.path(version)
-                break
-            except AdapterError as error:
-                logger.error("v%d cannot be used: %s", version, error, extra={"version": version})
-                version = await self._parent(version)
-        return version
+    @property
+    def proof(self) -> Proof:
+        """What is known of whether the active version is really served."""
+        return self._witness.found
 
     async def activate(
         self, version: int, *, expected: int, guard: Operation[bool] | None = None
     ) -> bool:
-        """Load, probe, move the pointer from `expected` to `version`, switch over, unload the old.
+        """Load, probe, prove, move the pointer from `expected` to `version`, switch over, unload the old.
 
         `guard` runs in the transaction that moves the pointer; False from it leaves everything
-        as it was, and so does a pointer that somebody else has moved, or a version that has been
-        tainted meanwhile: then this returns False.
+        as it was, and so does a pointer that somebody else has moved or pinned, or a version that
+        has been tainted meanwhile: then this returns False.
         Raises AdapterError or ServerError; then, too, the old one goes on.
         """
 
         async def move(db: aiosqlite.Connection) -> None:
             moved = await adapters.move_pointer(
-                db, self.scope, self._model, expected, version, self._clock.now()
+                db, self.scope, self.model, expected, version, self._clock.now()
             )
-            if not moved or await adapters.tainted(db, version):
+            pinned = version != expected and await adapters.stays(db, expected)
+            if not moved or pinned or await adapters.tainted(db, version):
                 raise _NotMovedError
             if guard is not None and not await guard(db):
                 raise _NotMovedError
+            await canaries.end(db, self.scope, self.model, version, self._clock.now())
+            for waiting in lineage.settled(
+                await adapters.all_of(db, self.scope), expected, version
+            ):
+                await adapters.hold(db, waiting, "")
 
         async with self._swap:
+            proven = self._witness.found
             try:
                 await self.prepare(version)
                 await self._store.write(move)
             except Exception as error:
+                self._witness.found = proven
                 await self._drop(version)
                 if isinstance(error, _NotMovedError):
                     return False
@@ -130,28 +111,88 @@ class AdapterRegistry:
         return True
 
     async def prepare(self, version: int) -> None:
-        """Load a version beside what is served and see that it answers. Raises like `activate`."""
-        if version != BASE:
-            await self._server.load(version, await self.path(version))
-            await self._probe(version)
+        """Load a version beside what is served, see that it answers, and as itself.
 
-    async def _probe(self, version: int) -> None:
-        request = GenerateRequest(
-            messages=_PROBE, max_tokens=4, temperature=1.0, seed=0, version=version
-        )
-        answered: int | None = None
-        async with contextlib.aclosing(self._server.generate(request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, Generated):
-                    answered = piece.version
-        if answered != version:
-            raise ServerError(f"the server answered with v{answered} when asked for v{version}")
+        Raises AdapterError or ServerError.
+        """
+        if version != BASE:
+            directory = await self.path(version)
+            await self._server.load(version, directory)
+            await probe(self._server, version)
+            await self._prove(version, directory, thorough=True)
+            await self.path(version)  # a server of the owner's has read the files after our check
+
+    async def _prove(
+        self, version: int, directory: Path, *, thorough: bool, keep: bool = True
+    ) -> bool:
+        """See that a loaded version is what answers; one that is not is put right once.
+
+        Whether it was right from the start; with `keep` that is what `proof` says from now on.
+        Raises NotServedError, AdapterError or ServerError.
+        """
+        found = await self._witness.examine(version, directory, thorough=thorough)
+        right = found.verdict is not Verdict.BASE
+        if not right:
+            logger.warning("%s; it is loaded anew", found.why, extra={"version": version})
+            if await self._server.served() == version:
+                await self._server.reload(version, directory)
+            else:
+                if version == self.canary:
+                    self.canary = BASE  # it would never be idle
+                await self._server.unload(version)
+                await self._server.load(version, directory)
+            found = await self._witness.examine(version, directory, thorough=True)
+        if keep:
+            self._witness.keep(found)
+        if found.verdict is Verdict.BASE:
+            raise NotServedError(found.why)
+        return right
 
     async def _drop(self, version: int) -> None:
-        """What was loaded and did not go live need not stay loaded."""
+        """What is neither served nor used need not stay loaded.
+
+        Whatever it is still writing ends first; nobody waits for that here, so that the next change
+        of mind is not held up.
+        """
+        used = version in (BASE, self.canary) or self._beside[version] > 0
         with contextlib.suppress(GoodbotError):
-            if version != BASE and await self._server.served() != version:
-                await self._server.unload(version)
+            used = used or await self._server.served() == version
+        if not used:
+            task = asyncio.create_task(self._unload(version), name=f"unloading v{version}")
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+            await asyncio.wait([task], timeout=_SOON_SECONDS)
+
+    async def _unload(self, version: int) -> None:
+        try:
+            await self._server.unload(version)
+        except GoodbotError as error:
+            logger.info("v%d stays loaded: %s", version, error)
+
+    async def stop(self) -> None:
+        """Wait for no answer of a version that is on its way out: the server goes down."""
+        for task in self._leaving:
+            task.cancel()
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+
+    @contextlib.asynccontextmanager
+    async def beside(self, *versions: int) -> AsyncGenerator[None]:
+        """For as long as the body these versions are loaded, too; what is served goes on undisturbed.
+
+        Raises AdapterError or ServerError.
+        """
+        self._beside.update(versions)
+        try:
+            async with self._swap:
+                for version in versions:
+                    if version != BASE:
+                        await self._server.load(version, await self.path(version))
+            yield
+        finally:
+            self._beside.subtract(versions)
+            async with self._swap:
+                for version in set(versions):
+                    await self._drop(version)
 
     async def refresh(self) -> None:
         """After `off` or `resume`: serve what is wanted now. Nothing to do while no server runs."""
@@ -160,19 +201,48 @@ class AdapterRegistry:
                 await self._switch_over()
 
     async def _switch_over(self) -> None:
-        """Make the server serve what is wanted; forget what it served."""
+        """Make the server serve what is wanted, and the canary beside it; forget what it served."""
         wanted, before = await self.wanted(), await self._server.served()
         if wanted != before:
             if wanted != BASE:
                 await self._server.load(wanted, await self.path(wanted))
             await self._server.activate(wanted)
-            if before != BASE:
-                await self._server.unload(before)
+        if self._witness.found.version != wanted:
+            self._witness.forget()
+        await self._let_in(await self.wanted_canary())
+        if wanted != before:
+            await self._drop(before)
+
+    async def _let_in(self, canary: int) -> None:
+        """Load the canary that should be there, and forget another one. It must not disturb the rest."""
+        before = self.canary
+        if canary != before:  # else its conversations stay with it while it is looked at
+            self.canary = BASE
+        if canary != BASE:
+            try:
+                directory = await self.path(canary)
+                await self._server.load(canary, directory)
+                if before != canary:
+                    await probe(self._server, canary)
+                await self._prove(canary, directory, thorough=before != canary, keep=False)
+                self.canary = canary
+            except (AdapterError, NotServedError) as error:
+                self.canary = BASE
+                why, now = str(error), self._clock.now()
+                logger.error("v%d is no canary: %s", canary, why, extra={"version": canary})
+                await self._store.write(lambda db: canaries.fail(db, canary, why, now))
+                await self._drop(canary)
+            except ServerError as error:
+                self.canary = BASE
+                logger.warning("v%d is no canary for now: %s", canary, error)
+        if before != canary:
+            await self._drop(before)
 
     async def reconcile(self) -> str:
         """Bring pointer, files and server together; returns what was wrong, empty if nothing.
 
-        A pointer whose files do not verify falls back along the lineage to one whose files do.
+        A pointer whose files do not verify, or whose version the server turns out not to serve, falls
+        back along the lineage to one of which both is right.
         """
         async with self._swap:
             active, target, wrong = await self._reconcile()
@@ -182,53 +252,47 @@ class AdapterRegistry:
 
     async def _reconcile(self) -> tuple[int, int, str]:
         """`(the pointer before, the pointer now, what was wrong)`."""
-        wrong = ""
+        wrong, unserved = "", False
         if not self._server.healthy():
+            self._witness.forget()
             await self._server.start()
             wrong = "the model server was down and has been started again"
         active = target = await self.active()
         while target != BASE:
             try:
-                await self.path(target)
-                if await self.wanted() == active and await self._server.served() != target:
-                    await self.prepare(target)
+                if not await self._stands(target, serve=await self.wanted() == active):
+                    wrong = wrong or f"v{target} was not really served, and was loaded anew"
                 break
-            except AdapterError as error:
+            except (AdapterError, NotServedError) as error:
                 logger.error("v%d cannot be used: %s", target, error, extra={"version": target})
                 wrong = str(error)
+                unserved = unserved or (target == active and isinstance(error, NotServedError))
+                await self._drop(target)
                 target = await self.clean_ancestor(await self._parent(target))
         if target != active:
-            await self._store.write(
-                lambda db: adapters.move_pointer(
-                    db, self.scope, self._model, active, target, self._clock.now()
-                )
-            )
+            await self._store.write(lambda db: self._fall_back(db, active, target, unserved))
         if await self._server.served() != await self.wanted():
-            await self._switch_over()
             wrong = wrong or "the server did not serve the active version"
+        await self._switch_over()
         return active, target, wrong
 
-    async def _parent(self, version: int) -> int:
-        try:
-            return (await self.row(version)).parent
-        except AdapterError:
-            return BASE
+    async def _stands(self, version: int, *, serve: bool) -> bool:
+        """Whether a version is whole and, with `serve`, ready on the server as itself from the start.
 
-    async def sweep(self, staging: Path, *, keep: str = "") -> None:
-        """At start: remove what a killed trainer or a killed publish left behind, but what to `keep`."""
-        known = {row.directory for row in await self.rows()}
-        leftovers = [entry for entry in self.root.iterdir() if entry.name not in known]
-        if staging.exists():
-            leftovers.extend(entry for entry in staging.iterdir() if entry.name != keep)
-        for entry in leftovers:
-            try:
-                await asyncio.to_thread(_remove, entry)
-            except OSError as error:
-                logger.warning("%s was left behind and cannot be removed: %s", entry, error)
+        Raises AdapterError, NotServedError or ServerError.
+        """
+        directory = await self.path(version)
+        if not serve:
+            return True
+        if await self._server.served() != version:
+            await self.prepare(version)
+            return True
+        return await self._prove(version, directory, thorough=False)
 
-
-def _remove(entry: Path) -> None:
-    if entry.is_dir() and not entry.is_symlink():
-        shutil.rmtree(entry)
-    else:
-        entry.unlink()
+    async def _fall_back(
+        self, db: aiosqlite.Connection, active: int, target: int, unserved: bool
+    ) -> None:
+        now = self._clock.now()
+        await adapters.move_pointer(db, self.scope, self.model, active, target, now)
+        if unserved:  # nothing is wrong with the version itself: training goes on from it
+            await adapters.hold(db, active, adapters.UNSERVED)

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from goodbot.models.projections import Experts, Projection, Sizes
 
-__all__ = ["Architecture", "Experts", "doubt", "experts", "read", "unusable"]
+__all__ = ["Architecture", "Experts", "doubt", "experts", "read", "sizes_of", "unusable"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +98,12 @@ def read(config: Mapping[str, Any]) -> Architecture:
 
 def experts(config: Mapping[str, Any]) -> Experts:
     """How many experts a layer has, and how many a token goes through. Raises ConfigError."""
-    return Sizes(_text(config)).experts
+    return sizes_of(config).experts
+
+
+def sizes_of(config: Mapping[str, Any]) -> Sizes:
+    """The numbers of the model of text in a `config.json`, layer by layer."""
+    return Sizes(_text(config))
 
 
 def _text(config: Mapping[str, Any]) -> Mapping[str, Any]:

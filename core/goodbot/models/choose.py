@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from goodbot.config.file import ConfigFile
 from goodbot.errors import ConfigError, GoodbotError, UsageError
-from goodbot.models import architecture, catalogue, disk, served
+from goodbot.models import architecture, catalogue, disk, served, servers, serving
 from goodbot.models.directory import cache_folder, hub_cache, hub_name, read_config, resolve
 from goodbot.models.estimate import FEWEST, MOST, SLOWEST, Estimate, estimate
 from goodbot.models.machine import Place, place
@@ -68,6 +68,8 @@ class Proposal:
     """Why this one, in a sentence."""
     name_backend: bool = False
     """Whether another backend than the one that is taken by itself suits it better."""
+    serving: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`[serving]` with which the server that was named goes on answering; empty where it cannot."""
     options: tuple[Option, ...] = ()
     """Of `propose`: all that fit, the largest first."""
 
@@ -108,9 +110,10 @@ def choose(wanted: str, home: Path, backend: str, *, memory: int | None = None) 
     Asks the hub for a model that is not on this disk, and servers on this machine; downloads no
     weights. Raises GoodbotError with what to do.
     """
-    note = ""
+    meant = served.Weights(wanted)
     if not Path(wanted).expanduser().is_dir():
-        wanted, note = served.source(wanted)
+        meant = served.source(wanted)
+    wanted = meant.source
     where = place(backend, memory=memory)
     if Path(wanted).expanduser().is_dir():
         found = resolve(wanted, {}, demo=False)
@@ -125,7 +128,7 @@ def choose(wanted: str, home: Path, backend: str, *, memory: int | None = None) 
             if here
             else _remote(*hub, home, where)
         )
-    return replace(proposal, why=note) if note else proposal
+    return replace(proposal, why=meant.note, serving=meant.serving)
 
 
 def settle(file: ConfigFile, proposal: Proposal, got: Obtained) -> None:
@@ -136,6 +139,23 @@ def settle(file: ConfigFile, proposal: Proposal, got: Obtained) -> None:
     before = {key: file.get(f"training.settings.{key}") for key in _LIMITS}
     for key, tokens in limits(proposal.estimate, before).items():
         file.set(f"training.settings.{key}", tokens)
+
+
+def answering(proposal: Proposal, server: object) -> str:
+    """The question whether the named server shall go on answering; empty where it cannot, or does.
+
+    `server` is what `[serving] server` says now.
+    """
+    if server not in (None, "embedded") or not serving.ready(proposal.serving):
+        return ""
+    title = servers.TITLES[proposal.serving["server"]]
+    return f"Let {title} go on answering, with each version put into it?"
+
+
+def go_on_answering(file: ConfigFile, values: Mapping[str, str]) -> None:
+    """Set `[serving]` to a server that goes on answering, if any. Saves nothing."""
+    for key, value in values.items():
+        file.set(f"serving.{key}", value)
 
 
 def limits(cost: Estimate | None, settings: Mapping[str, object]) -> dict[str, int]:

@@ -116,19 +116,30 @@ def identity(path: Path) -> str:
     """
     if path.parent.name == "snapshots" and path.parent.parent.name.startswith("models--"):
         return path.parent.parent.name.removeprefix("models--").replace("--", "/", 1)
+    return f"{path.name}@{digest(path)[:8]}"
+
+
+def digest(path: Path) -> str:
+    """64 hexadecimal digits that tell a directory's config and weights from those of any other."""
     import hashlib
 
-    digest = hashlib.sha256((path / "config.json").read_bytes())
+    found = hashlib.sha256((path / "config.json").read_bytes())
     for file in sorted(path.glob("*.safetensors")):
         size = file.stat().st_size
-        digest.update(f"{file.name}\0{size}\0".encode(errors="surrogateescape"))
+        found.update(f"{file.name}\0{size}\0".encode(errors="surrogateescape"))
         with file.open("rb") as weights:
             length = int.from_bytes(weights.read(8), "little")
-            digest.update(weights.read(min(length, 100_000_000)))
+            found.update(weights.read(min(length, 100_000_000)))
             for start in (size // 2, max(0, size - _SAMPLE)):
                 weights.seek(start)
-                digest.update(weights.read(_SAMPLE))
-    return f"{path.name}@{digest.hexdigest()[:8]}"
+                found.update(weights.read(_SAMPLE))
+    return found.hexdigest()
+
+
+def hub_commit(path: Path) -> str:
+    """The commit of a snapshot in the hub's cache; empty for any other directory."""
+    here = path.parent.name == "snapshots" and path.parent.parent.name.startswith("models--")
+    return path.name if here and _COMMIT.fullmatch(path.name) else ""
 
 
 def hub_name(wanted: str) -> tuple[str, str] | None:

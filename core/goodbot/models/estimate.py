@@ -57,23 +57,45 @@ class Estimate:
 def estimate(model: Architecture, place: Place, stored: int) -> Estimate:
     """The cost of a model whose weight files have `stored` bytes."""
     limit = int(SHARE * place.memory)
-    width = 4 if place.device == "cpu" else 2
-    weights = stored if place.device == "metal" else model.parameters * width
-    serving = weights + _RUNTIME + model.kv * width * min(_CONTEXT, model.context)
-    fixed = weights + _RUNTIME + 16 * model.lora(_RANK)
-    token = _training_bytes(model, place)
-    room = (limit - serving - fixed) / token
-    tokens = min(MOST, int(room) // 256 * 256)
+    weights = _weights(model, place, stored)
+    served = serving(model, place, stored)
+    fixed, token = training(model, place, stored, tokens=0), _training_bytes(model, place)
+    tokens = min(MOST, int((limit - served - fixed) / token) // 256 * 256)
     if tokens < FEWEST:
         tokens = 0
     return Estimate(
-        serving=serving,
-        training=int(fixed + token * (tokens or FEWEST)),
+        serving=served,
+        training=training(model, place, stored, tokens=tokens or FEWEST),
         limit=limit,
         tokens=tokens,
         answer=_answer(model, place, weights),
         round=_round(model, place, weights),
     )
+
+
+def serving(model: Architecture, place: Place, stored: int) -> int:
+    """Bytes of the process that answers: the weights, and the KV cache of one long conversation."""
+    cache = model.kv * _width(place) * min(_CONTEXT, model.context)
+    return _weights(model, place, stored) + _RUNTIME + cache
+
+
+def training(
+    model: Architecture, place: Place, stored: int, *, tokens: int, rank: int = _RANK,
+    bits: int | None = None,
+) -> int:  # fmt: skip
+    """Bytes of the process that trains and puts so many tokens through at once; `bits` 4: of the base."""
+    weights = _weights(model, place, stored)
+    if bits == 4:  # with a scale for each 64 of them
+        weights = model.body * 9 // 16 + (model.parameters - model.body) * _width(place)
+    return weights + _RUNTIME + 16 * model.lora(rank) + _training_bytes(model, place) * tokens
+
+
+def _weights(model: Architecture, place: Place, stored: int) -> int:
+    return stored if place.device == "metal" else model.parameters * _width(place)
+
+
+def _width(place: Place) -> int:
+    return 4 if place.device == "cpu" else 2
 
 
 def activations(model: Architecture, width: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from goodbot.pressure.nvidia import visible_device
+from goodbot.pressure.tool import ask
 
 SHARE = 0.7
 """Of the memory that is there, how much serving and training may take together."""
@@ -153,14 +155,29 @@ def _stat(group: Path, name: str) -> int:
 
 @cache
 def cuda_memory() -> int:
-    """Free bytes of the first NVIDIA GPU, if there is one and torch was built for it; else 0."""
+    """Free bytes of the NVIDIA GPU that is used, if there is one and torch was built for it; else 0."""
     try:
         if version("torch").endswith("+cpu"):
             return 0
-        done = subprocess.run(
-            ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"],
-            capture_output=True, text=True, timeout=5, check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        return int(done.stdout.split()[0]) << 20
-    except (PackageNotFoundError, OSError, subprocess.SubprocessError, ValueError, IndexError):
+    except PackageNotFoundError:
         return 0
+    return _asked("memory.free") << 20
+
+
+def cuda_used() -> int:
+    """Bytes of that GPU that somebody holds; 0 where that is not known."""
+    return _asked("memory.used") << 20
+
+
+def gpus() -> int:
+    """How many NVIDIA GPUs there are, also those that we do not use."""
+    return _asked("count")
+
+
+def _asked(what: str) -> int:
+    """What `nvidia-smi` says of the GPU that is used; 0 where it says nothing."""
+    answer = ask(
+        "nvidia-smi", "-i", visible_device(), f"--query-gpu={what}", "--format=csv,noheader,nounits"
+    )
+    first = answer.partition("\n")[0].strip()
+    return int(first) if first.isdecimal() else 0

@@ -5,20 +5,29 @@ A server's copy cannot be trained: it is quantized, or packed, or in memory that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from goodbot.errors import ConfigError, UsageError
-from goodbot.models import catalogue, servers
+from goodbot.models import catalogue, servers, serving
 from goodbot.models.directory import hub_name
 from goodbot.models.servers import FoundServer, ServedModel
 
 
-def source(wanted: str) -> tuple[str, str]:
-    """`(a directory or a hub name, a sentence)` for what a person wrote.
+class Weights(NamedTuple):
+    """What can be trained."""
 
-    The sentence tells of the server, and is empty where none is meant. Raises GoodbotError where
-    no weights are known.
-    """
+    source: str
+    """A directory or a hub name."""
+    note: str = ""
+    """Sentences that tell of the server; empty where none is meant."""
+    serving: Mapping[str, str] = {}
+    """`[serving]` with which the server goes on answering; empty where it takes no adapters."""
+
+
+def source(wanted: str) -> Weights:
+    """The weights for what a person wrote. Raises GoodbotError where none are known."""
     kind, slash, name = wanted.partition("/")
     if wanted.startswith(("http://", "https://")):
         return _at(wanted)
@@ -26,18 +35,15 @@ def source(wanted: str) -> tuple[str, str]:
         return _named(kind, name)
     entry = catalogue.find(wanted)
     if hub_name(wanted) is not None:
-        return wanted, ""
+        return Weights(wanted)
     running = _offering(servers.discover(), wanted)
     if running is not None:
         return weights(*running)
-    return (entry.name, "") if entry else (wanted, "")
+    return Weights(entry.name if entry else wanted)
 
 
-def weights(server: FoundServer, model: ServedModel) -> tuple[str, str]:
-    """The weights of a served model, and a sentence on what taking them means.
-
-    Raises ConfigError where none are known.
-    """
+def weights(server: FoundServer, model: ServedModel) -> Weights:
+    """The weights of a served model, and what taking them means. Raises ConfigError where none are known."""
     found = _weights(model)
     if not found:
         known = (catalogue.find(name) for name in servers.origin(server, model.name))
@@ -56,11 +62,29 @@ def weights(server: FoundServer, model: ServedModel) -> tuple[str, str]:
     derived = (
         f" What {model.name} adds to {model.parent} does not come along." if model.parent else ""
     )
-    return found, (
+    proposed = serving.proposed(server, model.name)
+    return Weights(
+        found,
         f"{server.title} serves a copy of {model.name}{note} that cannot be trained. These are the "
-        f"same model's weights; goodbot holds them in memory itself{memory}, until it can put "
-        f"adapters into {server.title}.{derived}"
+        f"same model's weights; goodbot trains them, and holds them in memory itself{memory}."
+        f"{derived} {_goes_on(server, proposed)}",
+        proposed,
     )
+
+
+def _goes_on(server: FoundServer, proposed: Mapping[str, str]) -> str:
+    """How the server may go on answering."""
+    if proposed:
+        return (
+            f"{server.title} can go on answering instead, with each version put into it: "
+            f"{serving.written(proposed)}."
+        )
+    if server.kind == "ollama":
+        return f"Ollama {server.version} runs no adapters: 0.30 and newer can go on answering."
+    if server.kind == "llamacpp":
+        line = serving.written({"server": "llamacpp"})
+        return f"A llama-server of goodbot's own can answer instead: {line}."
+    return f"{server.title} takes no adapters while it runs."
 
 
 def _weights(model: ServedModel) -> str:
@@ -75,7 +99,7 @@ def _weights(model: ServedModel) -> str:
     return model.root if hub_name(model.root) else ""
 
 
-def _at(url: str) -> tuple[str, str]:
+def _at(url: str) -> Weights:
     address = servers.checked(url)
     found = servers.discover([address])
     if not found:
@@ -87,7 +111,7 @@ def _at(url: str) -> tuple[str, str]:
     raise UsageError(f"{server.title} offers {names}: say which one to use")
 
 
-def _named(kind: str, name: str) -> tuple[str, str]:
+def _named(kind: str, name: str) -> Weights:
     title = servers.TITLES[kind]
     running = [server for server in servers.discover() if server.kind == kind]
     if found := _offering(running, name):
@@ -96,7 +120,9 @@ def _named(kind: str, name: str) -> tuple[str, str]:
         names = ", ".join(model.name for server in running for model in server.models[:8])
         raise UsageError(f"{title} does not offer {name!r}; it offers {names or 'nothing'}")
     if entry := catalogue.find(name):
-        return entry.name, f"{title} does not run; {entry.name} are the weights of its {name}."
+        return Weights(
+            entry.name, f"{title} does not run; {entry.name} are the weights of its {name}."
+        )
     raise ConfigError(f"{title} does not answer on its usual port: start it, and try again")
 
 

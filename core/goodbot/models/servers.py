@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -55,6 +55,8 @@ class FoundServer:
     kind: str
     url: str
     models: tuple[ServedModel, ...]
+    version: str = ""
+    """Of Ollama."""
 
     @property
     def title(self) -> str:
@@ -160,7 +162,8 @@ async def _look(session: Any, url: str) -> FoundServer | None:
         models = [_from_openai(entry, root=path) for entry in _list(openai, "data")]
         return _server("llamacpp", url, models)
     if isinstance(tags.get("models"), list) and "version" in version:
-        return _server("ollama", url, [_from_ollama(entry) for entry in _list(tags, "models")])
+        found = _server("ollama", url, [_from_ollama(entry) for entry in _list(tags, "models")])
+        return replace(found, version=_text(version["version"]))
     if any("state" in entry or "publisher" in entry for entry in _list(native, "data")):
         chats = [e for e in _list(native, "data") if e.get("type", "llm") in ("llm", "vlm")]
         return _server("lmstudio", url, [_from_lmstudio(entry) for entry in chats])

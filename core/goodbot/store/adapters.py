@@ -12,10 +12,20 @@ import aiosqlite
 from goodbot.store import access, codec, ledger
 from goodbot.store.query import fetch, first
 
+PINNED = "the version that answers is pinned"
+"""Why a version waits (`AdapterRow.waits`) that goes live once that one is unpinned."""
+UNSERVED = "the model server does not really serve it"
+"""Why a version waits that had no effect on the server."""
+CANARY = "it is tried on a share of the conversations"
+"""Why a version waits that goes live once enough ratings speak for it."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AdapterRow:
-    """One adapter version as the store knows it. `tainted` says why it must not be used."""
+    """One adapter version as the store knows it. `tainted` says why it must not be used.
+
+    `waits` says why it is not live yet although it may be; `erased_at` since when its files are gone.
+    """
 
     version: int
     parent: int
@@ -27,6 +37,9 @@ class AdapterRow:
     baseline: dict[str, float]
     metrics: dict[str, Any]
     created_at: float
+    pinned: bool = False
+    waits: str = ""
+    erased_at: float | None = None
 
 
 async def next_version(db: aiosqlite.Connection) -> int:
@@ -75,18 +88,43 @@ async def move_pointer(
     return rows.rowcount == 1
 
 
+async def pin(db: aiosqlite.Connection, version: int, at: float | None) -> None:
+    """Keep a version's files for good, and it active while it is; None lets go of it."""
+    await db.execute("UPDATE adapters SET pinned_at = ? WHERE version = ?", (at, version))
+
+
+async def stays(db: aiosqlite.Connection, version: int) -> bool:
+    """Whether nothing is to take this version's place by itself: it is pinned, and may be used."""
+    row = first(
+        await fetch(db, "SELECT pinned_at IS NOT NULL AND tainted = '' FROM adapters WHERE version = ?",
+                    (version,))
+    )  # fmt: skip
+    return bool(row and row[0])
+
+
+async def hold(db: aiosqlite.Connection, version: int, why: str) -> None:
+    """A version may answer, but not yet, and why; empty: it waits no more."""
+    await db.execute("UPDATE adapters SET waits = ? WHERE version = ?", (why, version))
+
+
+async def set_erased(db: aiosqlite.Connection, version: int, now: float) -> None:
+    """The files of a version are gone."""
+    await db.execute("UPDATE adapters SET erased_at = ? WHERE version = ?", (now, version))
+
+
 async def all_of(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
     """All versions, oldest first."""
     rows = await fetch(
         db,
-        "SELECT version, parent, run, directory, sha256, model, tainted, baseline, metrics, created_at"
-        " FROM adapters WHERE scope = ? ORDER BY version",
+        "SELECT version, parent, run, directory, sha256, model, tainted, baseline, metrics, created_at,"
+        " pinned_at IS NOT NULL, waits, erased_at FROM adapters WHERE scope = ? ORDER BY version",
         (scope,),
     )
     return [
         AdapterRow(
             version=r[0], parent=r[1], run=r[2], directory=r[3], sha256=r[4], model=r[5],
             tainted=r[6], baseline=json.loads(r[7]), metrics=json.loads(r[8]), created_at=r[9],
+            pinned=bool(r[10]), waits=r[11], erased_at=r[12],
         )
         for r in rows
     ]  # fmt: skip

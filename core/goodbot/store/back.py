@@ -26,6 +26,7 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "links": "linked accounts: each is a rater of its own again",
         "quarantines": "spans of ratings left out: what they hold stays away until rated again",
         "set_aside": "answers that trainings have left out: they train again",
+        "pairs": "pairs of answers that owners were asked to choose between",
     },
 }
 """By schema: tables that the release before has no place for, and what is lost with their rows."""

@@ -1,4 +1,4 @@
-"""What is exported: the answers that somebody rated or said something of, with all of it; its files."""
+"""What is exported: the answers that somebody rated, said something of or compared; its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import claimable, feedback, quarantine, turns
+from goodbot.store import claimable, comparisons, feedback, quarantine, turns
 from goodbot.store.query import fetch
 
 EXPORTS = "exports"
@@ -21,7 +21,8 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
     """One mapping an answer, oldest first, as JSON takes it.
 
     `ratings` is by rater (`connector:id`), in [-1, 1], or `[thumb, stars]`; `instead_of` is the answer
-    that a retry was to replace.
+    that a retry was to replace. `choices` are pairs of answers to the same messages, of which an owner
+    preferred one (see `comparisons.chosen`).
     """
     rows = await fetch(
         db,
@@ -29,6 +30,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
         f" (SELECT {claimable.OPINIONS} FROM labels l WHERE l.turn = turns.id)"
         " FROM turns WHERE rated > 0 OR EXISTS (SELECT 1 FROM events e"
         f" WHERE e.turn = turns.id AND e.kind IN ('comment', 'better') AND {quarantine.STANDS})"
+        f" OR id IN (SELECT turn FROM pairs WHERE {comparisons.CHOSEN})"
         " ORDER BY seq",
     )
     ids = [row[0] for row in rows]
@@ -37,6 +39,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
     for remark in await feedback.remarks(db, ids):
         about = {"kind": remark.kind.value, "rater": remark.rater, "text": remark.text}
         said[remark.turn].append(about)
+    choices = await comparisons.chosen(db)
     found: list[dict[str, Any]] = []
     for id_, instead_of, ratings in rows:
         turn = stored[id_]
@@ -45,7 +48,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
             "channel": turn.channel.kind.value, "model": turn.model, "version": turn.version,
             "messages": list(turn.messages), "answer": turn.response,
             "instead_of": instead_of, "ratings": dict(sorted(json.loads(ratings).items())),
-            "remarks": said[id_],
+            "remarks": said[id_], "choices": choices.get(id_, []),
         })  # fmt: skip
     return found
 

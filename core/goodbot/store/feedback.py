@@ -35,9 +35,10 @@ class Preference:
     preferred: str
     other: str
     source: str
-    """`better`: somebody typed the preferred one; `retry`: both are ours, and both are rated."""
+    """`better`: somebody typed the preferred one; `retry`: both are ours, and both are rated; `choice`:
+    both are ours, by two versions, and an owner was asked blind."""
     rater: str = ""
-    """Who typed it, `connector:id`."""
+    """Who typed or chose it, `connector:id`."""
 
 
 async def remarks(db: aiosqlite.Connection, turns: Sequence[str]) -> list[Remark]:
@@ -87,6 +88,20 @@ async def preferences(db: aiosqlite.Connection, pool: Pool) -> list[Preference]:
         f" WHERE {may} AND l.trainable AND l.model = t.model AND first <> second ORDER BY l.seq",
         pool.values(),
     )
+    chosen = await fetch(
+        db,
+        "SELECT t.id, t.messages, iif(p.choice = 'new', p.new_answer, p.old_answer),"  # noqa: S608
+        " iif(p.choice = 'new', p.old_answer, p.new_answer), p.chosen_by FROM pairs p"
+        f" JOIN turns t ON t.id = p.turn WHERE p.choice IN ('old', 'new') AND {may} ORDER BY p.id",
+        pool.values(),
+    )
+    better += [
+        Preference(
+            turn=row[0], messages=json.loads(row[1]), preferred=row[2], other=row[3],
+            source="choice", rater=row[4],
+        )
+        for row in chosen
+    ]  # fmt: skip
     return better + [
         Preference(
             turn=row[0], messages=json.loads(row[1]), source="retry",

@@ -62,6 +62,7 @@ async def forget(
         await db.execute("DELETE FROM turns WHERE id = ?", (id_,))
     for turn in scrubbed:
         await turns.set_prompt(db, turn)
+        await db.execute("DELETE FROM pairs WHERE turn = ?", (turn.id,))
     await _clear_inbox(db, persons)
     await _delete_person(db, persons, keep_grants=keep_grants)
     for who in persons:
@@ -105,7 +106,8 @@ async def knows(db: aiosqlite.Connection, person: str) -> bool:
         "SELECT EXISTS (SELECT 1 FROM turns WHERE (connector, talker) = (:connector, :id))"
         " OR EXISTS (SELECT 1 FROM events WHERE rater = :person)"
         " OR EXISTS (SELECT 1 FROM shares WHERE person = :person)"
-        " OR EXISTS (SELECT 1 FROM links WHERE person = :person)",
+        " OR EXISTS (SELECT 1 FROM links WHERE person = :person)"
+        " OR EXISTS (SELECT 1 FROM pairs WHERE chosen_by = :person)",
         {"connector": connector, "id": id_, "person": person},
     )
     return bool(rows[0][0])
@@ -261,7 +263,7 @@ async def _delete_person(
             await people.revoke(db, who)
         for table, column in (
             ("channels", "enabled_by"), ("grants", "given_by"), ("quarantines", "made_by"),
-            ("retries", "asked_by"),
+            ("retries", "asked_by"), ("pairs", "chosen_by"), ("pairs", "owner"),
         ):  # fmt: skip
             await db.execute(
                 f"UPDATE {table} SET {column} = ? WHERE {column} = ?",  # noqa: S608
@@ -283,8 +285,3 @@ async def to_erase(db: aiosqlite.Connection, scope: str) -> list[adapters.Adapte
     )
     wanted = {row[0] for row in rows}
     return [row for row in await adapters.all_of(db, scope) if row.version in wanted]
-
-
-async def set_erased(db: aiosqlite.Connection, version: int, now: float) -> None:
-    """The files of an adapter are gone."""
-    await db.execute("UPDATE adapters SET erased_at = ? WHERE version = ?", (now, version))

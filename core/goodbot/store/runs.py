@@ -154,6 +154,21 @@ async def live(db: aiosqlite.Connection, run: int) -> str | None:
     return row[0] if row else None
 
 
+async def learnt(db: aiosqlite.Connection, run: int) -> dict[str, list[int]]:
+    """Turn → the ledger's events whose labels the run trained on; what it held out is not there."""
+    rows = await fetch(
+        db,
+        "SELECT i.turn, l.event_seq FROM run_items i JOIN labels l ON l.turn = i.turn"
+        " WHERE i.run = ? AND i.split = 'train' AND EXISTS"
+        " (SELECT 1 FROM json_each(i.labels) c WHERE c.key = l.rater) ORDER BY i.position, l.event_seq",
+        (run,),
+    )
+    found: dict[str, list[int]] = {}
+    for turn, event in rows:
+        found.setdefault(turn, []).append(event)
+    return found
+
+
 async def last_runs(
     db: aiosqlite.Connection, scope: str, limit: int = 1, *, model: str = ""
 ) -> list[Run]:

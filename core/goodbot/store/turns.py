@@ -275,6 +275,8 @@ async def _reactions(
 async def expire(db: aiosqlite.Connection, before: float) -> int:
     """Delete turns older than `before` of which nobody thinks or said anything; returns how many.
 
+    A choice between two answers to its prompt is something said.
+
     What was taken back keeps nothing, its events go with the turn; what is in quarantine may come
     back.
     """
@@ -282,6 +284,7 @@ async def expire(db: aiosqlite.Connection, before: float) -> int:
         "DELETE FROM turns WHERE created_at < ?"  # noqa: S608
         " AND rated = 0 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = turns.id"
         f" AND e.kind NOT IN ('rate', 'retract') AND {quarantine.KEPT})"
+        " AND NOT EXISTS (SELECT 1 FROM pairs p WHERE p.turn = turns.id AND p.choice <> 'skip')"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (before,),
     )

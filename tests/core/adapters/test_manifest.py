@@ -1,41 +1,73 @@
-"""Rule 5, the files: what is published is whole, what is altered or odd is refused."""
+"""Rule 5, the files: what is published is whole, what is altered, odd or of another base is refused."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import struct
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.adapters import Manifest, publish, verify
 from goodbot.adapters import manifest as module
-from goodbot.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, check_weights
+from goodbot.adapters.base import Base
+from goodbot.adapters.manifest import (
+    CONFIG,
+    FINGERPRINT,
+    MANIFEST,
+    WEIGHTS,
+    check_weights,
+    contents,
+    inspect,
+)
 from goodbot.errors import AdapterError
+from goodbot.models import ResolvedModel
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.core.fake_worker import safetensors
 
 FILES = (CONFIG, WEIGHTS, MANIFEST)
+LORA = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["base"]}
 
 
 def staged(path: Path, run: int = 3) -> Path:
     path.mkdir(parents=True)
     (path / WEIGHTS).write_bytes(safetensors())
-    (path / CONFIG).write_text('{"peft_type": "LORA"}')
+    (path / CONFIG).write_text(json.dumps(LORA))
     return path
 
 
-def published(tmp_path: Path, run: int = 3) -> tuple[Path, str, str]:
+def published(
+    tmp_path: Path, run: int = 3, base: Base | None = None, fingerprint: str = ""
+) -> tuple[Path, str, str]:
     """`(root, directory name, sha256 of the weights)`"""
     root = tmp_path / "adapters"
     root.mkdir(exist_ok=True)
     given = Manifest(version=7, parent=0, run=run, model="fake", files={}, metrics={"loss": 0.5})
-    directory, manifest = publish(staged(tmp_path / f"staging-{run}"), root, given)
+    staging = staged(tmp_path / f"staging-{run}")
+    if fingerprint:
+        (staging / FINGERPRINT).write_text(fingerprint)
+    directory, manifest = publish(staging, root, given.on(base) if base else given)
     return root, directory.name, manifest.files[WEIGHTS]
+
+
+def model(tmp_path: Path, **files: str) -> ResolvedModel:
+    """A base model's directory as far as hashes go."""
+    path = tmp_path / "model"
+    path.mkdir(exist_ok=True)
+    whole = {
+        "config.json": '{"model_type": "fake"}', "tokenizer.json": '{"vocab": 1}',
+        "tokenizer_config.json": '{"chat_template": "{{ a }}", "unk": null}',
+    } | files  # fmt: skip
+    for name, text in whole.items():
+        (path / name).write_text(text)
+    (path / "model.safetensors").write_bytes(safetensors())
+    return ResolvedModel(name="fake", path=path)
 
 
 def weights(header: object, data: bytes = b"") -> bytes:
@@ -68,8 +100,8 @@ def test_any_byte_that_changes_is_noticed(tmp_path: Path, name: str) -> None:
     path = root / directory / name
     path.chmod(0o600)
     content = path.read_bytes()
-    for at in range(len(content)):
-        path.write_bytes(content[:at] + bytes([content[at] ^ 0x20]) + content[at + 1 :])
+    for at in range(0, len(content), 1 + len(content) // 200):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :])
         with pytest.raises(AdapterError):
             verify(root, directory, sha)
     path.write_bytes(content)
@@ -190,6 +222,141 @@ def test_a_crash_while_publishing_leaves_nothing_under_a_final_name(
         assert {*FILES, "staging"} == set(synced)
 
 
+def test_a_manifest_tells_the_base_and_what_trained_it_and_no_texts(tmp_path: Path) -> None:
+    base = Base.of(model(tmp_path))
+    given = Manifest(
+        version=1, parent=0, run=2, model="fake", files={}, ratings={"turn-1": [4, 9]}
+    ).on(base)
+    (tmp_path / "adapters").mkdir()
+    directory, known = publish(staged(tmp_path / "s"), tmp_path / "adapters", given)
+    assert inspect(tmp_path / "adapters", directory.name) == known
+    assert (known.format, known.ratings, known.files[CONFIG]) == (
+        2, {"turn-1": [4, 9]}, hashlib.sha256((directory / CONFIG).read_bytes()).hexdigest(),
+    )  # fmt: skip
+    assert known.revision.startswith("sha256:")
+    assert len(known.tokenizer) == len(known.chat_template) == 64
+
+
+def test_a_hub_models_revision_is_its_commit(tmp_path: Path) -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    folder = tmp_path / "models--owner--name" / "snapshots"
+    folder.mkdir(parents=True)
+    model(tmp_path).path.rename(folder / commit)
+    base = Base.of(ResolvedModel(name="owner/name", path=folder / commit))
+    assert base.revision == commit
+    known = Manifest(version=7, parent=0, run=1, model="owner/name", files={}).on(base)
+    told = module.changed(known, replace(base, revision="f" * 40))
+    assert f"`goodbot model use owner/name@{commit}`" in told
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"tokenizer_config.json": '{"chat_template": "{{ b }}", "unk": null}'}, "the chat template"),
+        ({"chat_template.jinja": "{{ a }} "}, "the chat template"),
+        ({"tokenizer.json": '{"vocab": 2}'}, "the tokenizer"),
+        ({"added_tokens.json": "{}"}, "the tokenizer"),
+        ({"tokenizer_config.json": '{"chat_template": "{{ a }}", "unk": "x"}'}, "the tokenizer"),
+        ({"config.json": '{"model_type": "other"}'}, "other weights"),
+    ],
+)  # fmt: skip
+def test_an_adapter_is_refused_on_a_base_that_has_changed_and_it_is_said_what_to_do(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
+    base = Base.of(model(tmp_path))
+    root, directory, sha = published(tmp_path, base=base)
+    assert verify(root, directory, sha, base) == root / directory
+    changed = Base.of(model(tmp_path, **files))
+    with pytest.raises(AdapterError, match=said) as refused:
+        verify(root, directory, sha, changed)
+    assert "back" in str(refused.value), "it says what to do"
+    verify(root, directory, sha)
+
+
+def test_a_base_that_only_moved_or_was_touched_is_the_same(tmp_path: Path) -> None:
+    here = model(tmp_path)
+    before = Base.of(here)
+    (here.path / "README.md").write_text("new")
+    os.utime(here.path / "tokenizer.json", (1, 1))
+    here.path.rename(tmp_path / "moved")
+    assert Base.of(ResolvedModel(name="fake", path=tmp_path / "moved")) == before
+
+
+def test_what_the_release_before_has_written_still_verifies(tmp_path: Path) -> None:
+    base = Base.of(model(tmp_path))
+    root, directory, sha = published(tmp_path)
+    path = root / directory / MANIFEST
+    old = {
+        key: value for key, value in json.loads(path.read_text()).items()
+        if key in ("version", "parent", "run", "model", "files", "metrics")
+    }  # fmt: skip
+    path.chmod(0o600)
+    path.write_text(json.dumps(old))
+    name = f"v000007-{module.sha256(path)[:16]}"
+    (root / directory).rename(root / name)
+    assert verify(root, name, sha, base) == root / name
+    assert inspect(root, name).format == 1
+
+
+def test_a_newer_format_is_not_guessed_at(tmp_path: Path) -> None:
+    _, directory, _ = published(tmp_path)
+    text = (tmp_path / "adapters" / directory / MANIFEST).read_text()
+    with pytest.raises(AdapterError, match="newer goodbot"):
+        module.parse(text.replace('"format": 2', '"format": 3').encode(), directory)
+
+
+def test_the_fingerprint_is_a_file_like_the_others(tmp_path: Path) -> None:
+    root, directory, sha = published(tmp_path, fingerprint='{"format": 1}')
+    path = root / directory / FINGERPRINT
+    verify(root, directory, sha)
+    path.chmod(0o600)
+    path.write_text('{"format": 2}')
+    with pytest.raises(AdapterError, match="not the file that was trained"):
+        verify(root, directory, sha)
+    path.unlink()
+    with pytest.raises(AdapterError, match="missing"):
+        verify(root, directory, sha)
+
+
+@pytest.mark.parametrize("name", [CONFIG, WEIGHTS, MANIFEST])
+def test_what_is_exchanged_between_check_and_load_is_not_loaded(tmp_path: Path, name: str) -> None:
+    root, directory, sha = published(tmp_path)
+    path = verify(root, directory, sha)
+    config, weights_ = contents(path)
+    assert (config, weights_) == ((path / CONFIG).read_bytes(), (path / WEIGHTS).read_bytes())
+    new = (path / name).read_bytes().replace(b"4", b"5", 1)
+    (path / name).unlink()
+    (path / name).write_bytes(new)
+    with pytest.raises(AdapterError):
+        contents(path)
+
+
+def test_a_whole_other_adapter_put_in_its_place_is_not_loaded(tmp_path: Path) -> None:
+    root, directory, sha = published(tmp_path)
+    path = verify(root, directory, sha)
+    _, other, _ = published(tmp_path, run=4)
+    path.rename(tmp_path / "gone")
+    (root / other).rename(path)
+    with pytest.raises(AdapterError, match="not the one that was written"):
+        contents(path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipe_in_its_place_does_not_hang(tmp_path: Path, name: str) -> None:
+    root, directory, sha = published(tmp_path)
+    (root / directory / name).unlink()
+    os.mkfifo(root / directory / name)
+    for look in (lambda: verify(root, directory, sha), lambda: contents(root / directory)):
+        with pytest.raises(AdapterError):
+            look()
+
+
+def test_a_manifest_has_no_field_that_is_not_read_back(tmp_path: Path) -> None:
+    root, directory, _ = published(tmp_path, base=Base.of(model(tmp_path)))
+    written = json.loads((root / directory / MANIFEST).read_text())
+    assert written == asdict(inspect(root, directory))
+
+
 ODD_HEADERS: dict[str, bytes] = {
     "empty file": b"",
     "short": b"\1\2\3",
@@ -280,7 +447,9 @@ headers = st.dictionaries(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.binary(max_size=64) | st.builds(weights, headers | json_values, st.binary(max_size=64)))
 def test_no_bytes_raise_anything_else(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / WEIGHTS
@@ -297,7 +466,9 @@ def test_no_bytes_raise_anything_else(tmp_path: Path, content: bytes) -> None:
     assert max(e["data_offsets"][1] for e in header.values()) == len(content) - 8 - length
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.binary(max_size=80) | st.builds(lambda v: json.dumps(v).encode(), json_values))
 def test_no_manifest_raises_anything_else(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

@@ -34,7 +34,7 @@ async def who_answers(bot: Bot) -> str:
 
 
 async def loaded(bot: Bot) -> list[int]:
-    answer = await bot.app.server._call("loaded")  # type: ignore[attr-defined]
+    answer = await bot.app.server._sampler.call("loaded")  # type: ignore[attr-defined]
     return answer["versions"]
 
 
@@ -282,7 +282,7 @@ async def test_a_server_that_died_is_started_again_with_the_active_version(tmp_p
     async with open_bot(tmp_path) as bot:
         await versions(bot, 1)
         server: Any = bot.app.server
-        os.kill(server._process.pid, signal.SIGKILL)
+        os.kill(server._sampler._process.pid, signal.SIGKILL)
         await until(lambda: not server.healthy())
         assert "not running" in (await bot.say("Hello?")).text
         assert (await bot.status())["server"] == "down"
@@ -339,12 +339,12 @@ async def test_the_daemon_reconciles_by_itself(tmp_path: Path) -> None:
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, clock=clock) as bot:
         server: Any = bot.app.server
-        first = server._process.pid
+        first = server._sampler._process.pid
         os.kill(first, signal.SIGKILL)
         await until(lambda: not server.healthy())
         clock.advance(31)
         await until(server.healthy)
-        assert server._process.pid != first
+        assert server._sampler._process.pid != first
 
 
 async def test_leftovers_are_swept_at_the_start_and_adapters_are_not(tmp_path: Path) -> None:

@@ -90,8 +90,12 @@ CREATE TABLE set_aside (
   PRIMARY KEY (turn, model)
 ) STRICT, WITHOUT ROWID;
 
--- Files removed because somebody whose words they learnt from is forgotten.
+-- When the files were removed: somebody whose words they learnt from is forgotten, or newer versions
+-- need the room. `pinned_at`: they stay, and while it answers no other goes live by itself.
+-- `waits`: why a version that has passed its gate is not live yet; empty: it was, or need not be.
 ALTER TABLE adapters ADD COLUMN erased_at REAL;
+ALTER TABLE adapters ADD COLUMN pinned_at REAL;
+ALTER TABLE adapters ADD COLUMN waits TEXT NOT NULL DEFAULT '';
 
 -- Each base model has an active adapter of its own.
 ALTER TABLE pointers RENAME TO pointers_before;
@@ -143,3 +147,44 @@ UPDATE turns SET rated = 2 WHERE rated = 1
 UPDATE OR IGNORE switches SET name = 'retrain ' ||
   (SELECT model FROM pointers ORDER BY updated_at DESC LIMIT 1) WHERE name = 'retrain';
 DELETE FROM switches WHERE name = 'retrain';
+
+-- Whether owners find a new version better than the one before, asked blind after its round
+-- (`goodbot/comparing`). `held`: it goes live only once that is decided. At most one is open.
+CREATE TABLE comparisons (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  scope TEXT NOT NULL, model TEXT NOT NULL,
+  run INTEGER NOT NULL, old INTEGER NOT NULL, new INTEGER NOT NULL,
+  held INTEGER NOT NULL,
+  seed INTEGER NOT NULL, -- decides which of each pair is called A
+  state TEXT NOT NULL CHECK (state IN ('preparing', 'asking', 'passed', 'lost', 'superseded')),
+  opened_at REAL NOT NULL, closed_at REAL
+) STRICT;
+CREATE UNIQUE INDEX comparisons_open ON comparisons (scope, model)
+  WHERE state IN ('preparing', 'asking');
+
+-- One prompt of an owner's (that of `turn`), answered by both versions at one seed, and the choice.
+CREATE TABLE pairs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  comparison INTEGER NOT NULL REFERENCES comparisons (id) ON DELETE CASCADE,
+  turn TEXT NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+  owner TEXT NOT NULL, -- whom it is asked, connector:id
+  temperature REAL NOT NULL, seed INTEGER NOT NULL,
+  prompt_tokens BLOB NOT NULL,
+  old_answer TEXT NOT NULL, old_tokens BLOB NOT NULL, old_logprobs BLOB NOT NULL,
+  new_answer TEXT NOT NULL, new_tokens BLOB NOT NULL, new_logprobs BLOB NOT NULL,
+  choice TEXT CHECK (choice IN ('old', 'new', 'same', 'skip')),
+  chosen_by TEXT, chosen_at REAL,
+  UNIQUE (comparison, turn)
+) STRICT;
+CREATE INDEX pairs_by_turn ON pairs (turn);
+
+-- New versions that a share of the conversations meets first (`goodbot/serving/canary.py`).
+CREATE TABLE canaries (
+  version INTEGER PRIMARY KEY REFERENCES adapters (version),
+  scope TEXT NOT NULL, model TEXT NOT NULL,
+  against INTEGER NOT NULL, -- what the others meet
+  state TEXT NOT NULL CHECK (state IN ('running', 'passed', 'lost', 'failed', 'superseded')),
+  reason TEXT NOT NULL,
+  began_at REAL NOT NULL, ended_at REAL
+) STRICT;
+CREATE UNIQUE INDEX canaries_running ON canaries (scope, model) WHERE state = 'running';

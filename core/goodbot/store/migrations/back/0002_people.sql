@@ -7,6 +7,9 @@ UPDATE OR REPLACE labels SET rater = (SELECT e.rater FROM events e WHERE e.seq =
   WHERE rater IN (SELECT identity FROM links);
 DROP TABLE links;
 DROP TABLE quarantines;
+DROP TABLE canaries;
+DROP TABLE pairs;
+DROP TABLE comparisons;
 DROP TABLE aliases;
 DROP TABLE retries;
 ALTER TABLE messages DROP COLUMN position;
@@ -24,6 +27,8 @@ DROP TABLE set_aside;
 ALTER TABLE runs DROP COLUMN progress;
 ALTER TABLE run_items DROP COLUMN position;
 ALTER TABLE adapters DROP COLUMN erased_at;
+ALTER TABLE adapters DROP COLUMN pinned_at;
+ALTER TABLE adapters DROP COLUMN waits;
 ALTER TABLE pointers RENAME TO pointers_after;
 CREATE TABLE pointers (
   scope TEXT NOT NULL PRIMARY KEY, version INTEGER NOT NULL, updated_at REAL NOT NULL

@@ -1,0 +1,85 @@
+"""How large an adapter is and how far two are apart: computed in a child, which has NumPy.
+
+What the child reads may be anybody's file: it has a limit of time and memory, and its end is its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from goodbot.errors import AdapterError
+
+_SECONDS = 600.0
+_ANSWER = 1 << 20
+"""Bytes: some groups of matrices, and a few numbers each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Group:
+    """A kind of matrix in some layers. Frobenius norms of ΔW, before, after and of their difference."""
+
+    name: str
+    change: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distance:
+    """From one adapter to another, or from the base model (`before` 0)."""
+
+    groups: tuple[Group, ...]
+    change: float
+    before: float
+    size: float
+    rms: float
+    """The largest root mean square of one ΔW of the later adapter."""
+
+
+async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) -> Distance:
+    """Compare two adapter directories; None is the base model. Raises AdapterError."""
+    request = {"before": str(before) if before else None, "after": str(after)}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "goodbot_training.examine",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL, env={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(_SECONDS):
+            out, _ = await process.communicate(json.dumps(request).encode() + b"\n")
+    except TimeoutError as error:
+        raise AdapterError(f"{after.name} was not read within {_SECONDS / 60:g} minutes") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return _distance(out, after)
+
+
+def _distance(out: bytes, after: Path) -> Distance:
+    try:
+        found = cast("dict[str, Any]", json.loads(out[:_ANSWER]))
+        if found["event"] == "failed":
+            raise AdapterError(str(found["reason"])[:500])
+        groups = tuple(
+            Group(
+                name=str(one["name"]), change=float(one["change"]), before=float(one["before"]),
+                after=float(one["after"]),
+            )
+            for one in found["groups"]
+        )  # fmt: skip
+        return Distance(
+            groups=groups, change=float(found["change"]), before=float(found["before"]),
+            size=float(found["size"]), rms=float(found["rms"]),
+        )  # fmt: skip
+    except (ValueError, LookupError, TypeError) as error:
+        raise AdapterError(
+            f"what reads adapters ended without a result: {after.name} may be damaged, or the package "
+            "goodbot_training is not installed"
+        ) from error

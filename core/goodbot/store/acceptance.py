@@ -1,0 +1,43 @@
+"""How what each version wrote was rated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.store.claimable import Pool
+from goodbot.store.query import fetch
+
+_NEWEST = 5000
+"""Rated answers that are looked at."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Acceptance:
+    """The rated answers of one version; ties are left out."""
+
+    version: int
+    good: int
+    rated: int
+
+
+async def by_version(
+    db: aiosqlite.Connection, pool: Pool, *, since: float = 0.0, until: float = 1e18,
+    limit: int = 3, newest: int = _NEWEST,
+) -> list[Acceptance]:  # fmt: skip
+    """The newest versions of which answers were rated, the newest first.
+
+    An answer is good if more of its raters say so than say the opposite. Of the answers that were
+    given in that span (seconds since the epoch) the `newest` count.
+    """
+    rows = await fetch(
+        db,
+        "SELECT version, sum(sign > 0), sum(sign <> 0) FROM ("
+        " SELECT version, (SELECT sum((value > 0) - (value < 0)) FROM labels WHERE turn = t.id) AS sign"
+        " FROM (SELECT id, version FROM turns WHERE (scope, model, rated) = (:scope, :model, 1)"
+        "  AND created_at >= :since AND created_at < :until ORDER BY seq DESC LIMIT :newest) t)"
+        " GROUP BY version ORDER BY version DESC LIMIT :limit",
+        {**pool.values(), "since": since, "until": until, "newest": newest, "limit": limit},
+    )
+    return [Acceptance(version=row[0], good=row[1], rated=row[2]) for row in rows]

@@ -1,0 +1,287 @@
+"""Blind comparisons of a new version with the one before, their pairs of answers, and the choices."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiosqlite
+
+from goodbot.server import Generated
+from goodbot.store import adapters, codec, turns
+from goodbot.store.claimable import Pool
+from goodbot.store.query import Row, fetch, first
+from goodbot.turns import Turn
+
+CHOICES = ("old", "new", "same", "skip")
+WAITS = "its owners are asked first whether it is better, for a day at most"
+"""Why a held version is not live (`AdapterRow.waits`)."""
+_NEWEST = 300
+"""Answers that are looked through for questions: whoever reads beside it waits."""
+CHOSEN = "choice IN ('old', 'new', 'same')"
+"""SQL: something is said of a pair."""
+_OPEN = "state IN ('preparing', 'asking')"
+_COLUMNS = "id, run, old, new, held, seed, state, opened_at"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """What was chosen of the pairs of one comparison."""
+
+    new: int = 0
+    """The new version's answer was the better one,"""
+    old: int = 0
+    """or that of the one before."""
+    same: int = 0
+    skip: int = 0
+    open: int = 0
+    """Nobody has said anything yet."""
+
+    @property
+    def decided(self) -> int:
+        """Choices that speak for one of the two."""
+        return self.new + self.old
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """One round's question. `opened_at` is seconds since the epoch."""
+
+    id: int
+    run: int
+    old: int
+    new: int
+    held: bool
+    """`new` goes live only once this is decided."""
+    seed: int
+    state: str
+    """`preparing` or `asking`; then `passed`, `lost` or `superseded`."""
+    opened_at: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """Two answers to one prompt of an owner's."""
+
+    id: int
+    comparison: Comparison
+    turn: str
+    question: str
+    old: str
+    new: str
+    choice: str
+    """One of `CHOICES`, empty while nobody has chosen."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sum:
+    """What came of one comparison."""
+
+    old: int
+    new: int
+    state: str
+    tally: Tally
+
+
+async def open_(
+    db: aiosqlite.Connection, pool: Pool, *, run: int, old: int, new: int, held: bool, now: float
+) -> None:
+    """Ask which is better, in place of what is still open; part of the transaction that ends the run."""
+    if (before := await current(db, pool)) is not None:
+        await close(db, before, "superseded", now)
+    await db.execute(
+        "INSERT INTO comparisons (scope, model, run, old, new, held, seed, state, opened_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 'preparing', ?)",
+        (pool.scope, pool.model, run, old, new, held, secrets.randbits(31), now),
+    )
+
+
+async def current(db: aiosqlite.Connection, pool: Pool) -> Comparison | None:
+    """The one that is open."""
+    rows = await fetch(
+        db,
+        f"SELECT {_COLUMNS} FROM comparisons WHERE (scope, model) = (?, ?) AND {_OPEN}",  # noqa: S608
+        (pool.scope, pool.model),
+    )
+    row = first(rows)
+    return _comparison(row) if row else None
+
+
+async def last(db: aiosqlite.Connection, pool: Pool, since: float) -> Comparison | None:
+    """The newest one, if it was closed after `since`."""
+    rows = await fetch(
+        db,
+        f"SELECT {_COLUMNS} FROM (SELECT * FROM comparisons WHERE (scope, model) = (?, ?)"  # noqa: S608
+        " ORDER BY id DESC LIMIT 1) WHERE closed_at > ?",
+        (pool.scope, pool.model, since),
+    )
+    row = first(rows)
+    return _comparison(row) if row else None
+
+
+def _comparison(row: Row) -> Comparison:
+    return Comparison(
+        id=row[0], run=row[1], old=row[2], new=row[3], held=bool(row[4]), seed=row[5], state=row[6],
+        opened_at=row[7],
+    )  # fmt: skip
+
+
+async def ask(db: aiosqlite.Connection, comparison: int) -> None:
+    """Its pairs are made: from now on they are asked."""
+    await db.execute(
+        "UPDATE comparisons SET state = 'asking' WHERE id = ? AND state = 'preparing'",
+        (comparison,),
+    )
+
+
+async def close(db: aiosqlite.Connection, comparison: Comparison, state: str, now: float) -> bool:
+    """It has come to something; False when it had before. A held version waits for it no more."""
+    rows = await db.execute(
+        f"UPDATE comparisons SET state = ?, closed_at = ? WHERE id = ? AND {_OPEN}",  # noqa: S608
+        (state, now, comparison.id),
+    )
+    if rows.rowcount and comparison.held:
+        await adapters.hold(db, comparison.new, "")
+    return rows.rowcount == 1
+
+
+async def prompts(
+    db: aiosqlite.Connection, pool: Pool, accounts: Sequence[str], run: int, limit: int
+) -> list[Turn]:
+    """The newest different questions of a person's accounts (`connector:id`) that may be learnt from.
+
+    Those that `run` has not learnt come first: on the others it repeats what it was taught. Of their
+    last 300 answers.
+    """
+    rows = await fetch(
+        db,
+        "SELECT t.id, max(t.seq), EXISTS (SELECT 1 FROM run_items i"
+        " WHERE (i.run, i.turn) = (:run, t.id) AND i.split = 'train') AS learnt FROM"
+        " (SELECT seq, id, messages FROM turns WHERE (connector, talker) IN"
+        "  (SELECT substr(value, 1, instr(value, ':') - 1), substr(value, instr(value, ':') + 1)"
+        "   FROM json_each(:accounts)) AND (scope, model) = (:scope, :model) AND trainable"
+        "  AND response <> '' ORDER BY seq DESC LIMIT :newest) t"
+        " WHERE NOT EXISTS (SELECT 1 FROM retries r WHERE r.turn = t.id)"
+        " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
+        " GROUP BY json_extract(t.messages, '$[#-1].content') ORDER BY learnt, 2 DESC LIMIT :limit",
+        {
+            "run": run, "accounts": codec.dump_json(accounts), "limit": limit, "newest": _NEWEST,
+            **pool.values(),
+        },
+    )  # fmt: skip
+    found = await turns.some(db, [row[0] for row in rows])
+    return [found[row[0]] for row in rows]
+
+
+async def made(db: aiosqlite.Connection, comparison: int, owner: str) -> set[str]:
+    """The turns of which this owner's pairs are made."""
+    query = "SELECT turn FROM pairs WHERE (comparison, owner) = (?, ?)"
+    return {row[0] for row in await fetch(db, query, (comparison, owner))}
+
+
+async def add(
+    db: aiosqlite.Connection, comparison: int, owner: str, turn: Turn, *, old: Generated,
+    new: Generated, temperature: float, seed: int,
+) -> None:  # fmt: skip
+    """Keep a pair, unless its prompt has lost words meanwhile because somebody was forgotten."""
+    there = await turns.get(db, turn.id)
+    if there is None or list(there.messages) != list(turn.messages):
+        return
+    await db.execute(
+        "INSERT OR IGNORE INTO pairs (comparison, turn, owner, temperature, seed, prompt_tokens,"
+        " old_answer, old_tokens, old_logprobs, new_answer, new_tokens, new_logprobs)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            comparison, turn.id, owner, temperature, seed, codec.pack_ints(new.prompt_tokens),
+            old.text, codec.pack_ints(old.tokens), codec.pack_floats(old.logprobs),
+            new.text, codec.pack_ints(new.tokens), codec.pack_floats(new.logprobs),
+        ),
+    )  # fmt: skip
+
+
+async def pairs(
+    db: aiosqlite.Connection, comparison: Comparison, accounts: Sequence[str]
+) -> list[Pair]:
+    """All pairs that a person with these accounts is asked about, in their order."""
+    rows = await fetch(
+        db,
+        "SELECT p.id, p.turn, json_extract(t.messages, '$[#-1].content'), p.old_answer, p.new_answer,"
+        " coalesce(p.choice, '') FROM pairs p JOIN turns t ON t.id = p.turn WHERE p.comparison = ?"
+        " AND p.owner IN (SELECT value FROM json_each(?)) ORDER BY p.id",
+        (comparison.id, codec.dump_json(accounts)),
+    )
+    return [
+        Pair(
+            id=row[0], comparison=comparison, turn=row[1], question=row[2], old=row[3], new=row[4],
+            choice=row[5],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+async def choose(db: aiosqlite.Connection, pair: Pair, choice: str, who: str, now: float) -> bool:
+    """Keep a choice; False when one was made before, or it is too late."""
+    rows = await db.execute(
+        "UPDATE pairs SET choice = ?, chosen_by = ?, chosen_at = ? WHERE id = ? AND choice IS NULL"  # noqa: S608
+        f" AND comparison IN (SELECT id FROM comparisons WHERE {_OPEN})",
+        (choice, who, now, pair.id),
+    )
+    return rows.rowcount == 1
+
+
+async def tally(db: aiosqlite.Connection, comparison: int) -> Tally:
+    """What was chosen so far, by all owners."""
+    query = "SELECT coalesce(choice, 'open'), count(*) FROM pairs WHERE comparison = ? GROUP BY 1"
+    return Tally(**dict(await fetch(db, query, (comparison,))))
+
+
+async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
+    """By turn, the pairs between which somebody has chosen, oldest first, as JSON takes them.
+
+    `preferred` is the version whose answer was the better one, null where both were the same. Token
+    ids and log-probs (at `temperature`) are empty where the server did not tell them.
+    """
+    rows = await fetch(
+        db,
+        "SELECT p.turn, c.old, c.new, p.old_answer, p.old_tokens, p.old_logprobs, p.new_answer,"  # noqa: S608
+        " p.new_tokens, p.new_logprobs, p.prompt_tokens, p.temperature, p.seed, p.choice, p.chosen_by,"
+        " p.chosen_at FROM pairs p JOIN comparisons c ON c.id = p.comparison"
+        f" WHERE {CHOSEN} ORDER BY p.chosen_at, p.id",
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for turn, old, new, *said, prompt, temperature, seed, choice, who, at in rows:
+        answers = [
+            {
+                "version": version, "text": text, "tokens": list(codec.unpack_ints(tokens)),
+                "logprobs": list(codec.unpack_floats(logprobs)),
+            }
+            for version, (text, tokens, logprobs) in ((old, said[:3]), (new, said[3:]))
+        ]  # fmt: skip
+        found.setdefault(turn, []).append({
+            "answers": answers, "preferred": {"old": old, "new": new}.get(choice), "by": who, "at": at,
+            "prompt_tokens": list(codec.unpack_ints(prompt)), "temperature": temperature, "seed": seed,
+        })  # fmt: skip
+    return found
+
+
+async def sums(
+    db: aiosqlite.Connection, pool: Pool, *, since: float = 0.0, until: float = 1e18, limit: int = 5
+) -> list[Sum]:
+    """The last comparisons of which something was chosen in that span, the newest first."""
+    rows = await fetch(
+        db,
+        "SELECT c.old, c.new, c.state, sum(p.choice = 'new'), sum(p.choice = 'old'),"
+        " sum(p.choice = 'same'), sum(p.choice = 'skip') FROM comparisons c"
+        " JOIN pairs p ON p.comparison = c.id WHERE (c.scope, c.model) = (?, ?)"
+        " AND p.chosen_at >= ? AND p.chosen_at < ? GROUP BY c.id ORDER BY c.id DESC LIMIT ?",
+        (pool.scope, pool.model, since, until, limit),
+    )
+    return [
+        Sum(
+            old=row[0], new=row[1], state=row[2],
+            tally=Tally(new=row[3], old=row[4], same=row[5], skip=row[6]),
+        )
+        for row in rows
+    ]  # fmt: skip
