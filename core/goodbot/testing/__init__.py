@@ -1,7 +1,7 @@
 """Contracts and fakes for plugin authors. Imports pytest; the host never imports this.
 
-`ConnectorContract` and `BackendContract` are suites to subclass, `RecordingHost` is a core that
-only takes notes, `Pilot` is a whole goodbot that is driven by what people do.
+`ConnectorContract`, `BackendContract` and `ServingContract` are suites to subclass, `RecordingHost`
+is a core that only takes notes, `Pilot` is a whole goodbot that is driven by what people do.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ pytest.register_assert_rewrite(
     "goodbot.testing.connector_ratings",
     "goodbot.testing.connector_replies",
 )
+pytest.register_assert_rewrite(
+    "goodbot.testing.serving",
+    "goodbot.testing.serving_adapters",
+    "goodbot.testing.serving_answers",
+    "goodbot.testing.serving_base",
+)
 
 if TYPE_CHECKING:
     from goodbot.loopback import Answer
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from goodbot.testing.host import RecordingHost
     from goodbot.testing.pilot import Pilot
     from goodbot.testing.platform import PlatformDriver, Post
+    from goodbot.testing.serving import ServingContract
 
 __all__ = [
     "Answer",
@@ -42,6 +49,7 @@ __all__ = [
     "PlatformDriver",
     "Post",
     "RecordingHost",
+    "ServingContract",
     "VirtualClock",
 ]
 
@@ -53,6 +61,7 @@ _HOMES = {
     "PlatformDriver": "goodbot.testing.platform",
     "Post": "goodbot.testing.platform",
     "RecordingHost": "goodbot.testing.host",
+    "ServingContract": "goodbot.testing.serving",
     "VirtualClock": "goodbot.testing.clock",
 }
 

@@ -33,6 +33,7 @@ from goodbot.backend import (
     TrainingBatch,
 )
 from goodbot.errors import AdapterError, GoodbotError, TrainingError
+from goodbot.testing.backend_answers import AnswerTests
 from goodbot.testing.backend_base import (
     FILES,
     LORA,
@@ -45,7 +46,7 @@ from goodbot.testing.backend_base import (
 from goodbot.testing.backend_checkpoints import CheckpointTests
 
 
-class BackendContract(CheckpointTests):
+class BackendContract(CheckpointTests, AnswerTests):
     """Subclass it and override `backend_factory` and `model_dir`."""
 
     # -- tokens and log-probs

@@ -105,6 +105,33 @@ class FeedbackContract(ConnectorFixtures):
         [press] = await host.received(PressEvent)
         assert press.action == action
 
+    async def test_what_is_asked_unasked_has_buttons_that_come_back(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        """As when owners are asked which of two versions answers better: no answer of ours to rate."""
+        self.need(spec, Capability.BUTTONS)
+        asked = await self.asked(host, platform)
+        choices = tuple(
+            Button(action=f"run:compare 12 {word}", label=word) for word in ("a", "b", "same")
+        )
+        question = Reply(text="A:\nfour\n\nB:\nfive", buttons=choices, silent=True)
+        refs = await connector.send(asked.channel, question)
+        await platform.press(refs[-1], choices[1].action)
+        [press] = await host.received(PressEvent)
+        assert press.action == choices[1].action
+        assert press.user == asked.user
+        assert press.channel.kind is asked.channel.kind
+        receipt = Receipt(
+            event_id=press.event_id, outcome=Outcome.ACCEPTED, text="Noted.", offer=choices[:1]
+        )
+        await connector.acknowledge(press, receipt)
+        assert "Noted." in await eventually(lambda: platform.notices("ada"))
+        assert host.failures == []
+
     async def test_in_a_shared_room_an_offer_is_seen_by_nobody_else(
         self,
         spec: ConnectorSpec,

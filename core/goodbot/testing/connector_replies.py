@@ -137,6 +137,23 @@ class RepliesContract(ConnectorFixtures):
         if Capability.BUTTONS in connector.spec.capabilities:
             assert post.buttons == ("good", "bad")
 
+    async def test_the_answer_takes_the_place_of_why_it_is_late(
+        self,
+        spec: ConnectorSpec,
+        connector: Connector,
+        host: RecordingHost,
+        platform: PlatformDriver,
+    ) -> None:
+        asked = await self.asked(host, platform)
+        stream = connector.stream(asked.channel, asked.message_id)
+        await stream.note("Learning just now.")
+        await stream.append("The ans")
+        refs = await stream.finish(Reply(text="The answer is 4.", turn=TURN))
+        posts = await platform.posts()
+        if Capability.EDITS in spec.capabilities:
+            assert [(post.id, post.text) for post in posts] == [(refs[0].id, "The answer is 4.")]
+        assert (posts[-1].id, posts[-1].text) == (refs[0].id, "The answer is 4.")
+
     async def test_a_stream_shows_the_beginning_early(
         self,
         spec: ConnectorSpec,

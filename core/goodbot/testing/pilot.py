@@ -40,7 +40,7 @@ TALKER = "talker"
 
 _GRANTS = Grants(owners=(OWNER,), raters=(RATER,), talkers=(TALKER,))
 _TRAINING = TrainingConfig(schedule="manual")
-_SERVING = ServingConfig(max_tokens=48, history=0)
+_SERVING = ServingConfig(max_tokens=48, history=0, ask="never")
 _POLL_SECONDS = 0.02
 
 
@@ -63,7 +63,8 @@ class Pilot:
         `model` is a model directory, by default the one that a plugin ships for demonstrations;
         `plugins` are registered beside what is installed; `sections` are those of
         `goodbot.config.Config` (`training=TrainingConfig(...)`). Unless they say otherwise,
-        training starts on `train` only and a conversation has no memory.
+        training starts on `train` only, a conversation has no memory, and nobody is asked which
+        version is better.
 
         Raises what `App.start` raises: MissingExtraError when no backend is installed.
         """

@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.errors import ServerError
+from goodbot.errors import AdapterError, ServerError
 from goodbot.server import Generated, GenerateRequest
-from goodbot.serving import embedded
+from goodbot.serving import sampler_process
 from goodbot.serving.embedded import EmbeddedServer
-from goodbot.training.child import child_environment
 
-from tests.core.builders import SPEC, Fake
+from tests.core import fake_worker
+from tests.core.builders import SPEC, Fake, server_parts
 
 
 @pytest.fixture
@@ -26,16 +26,23 @@ def fake(tmp_path: Path) -> Fake:
 
 @pytest.fixture
 async def server(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EmbeddedServer]:
-    monkeypatch.setattr(embedded, "_SILENT_SECONDS", 0.6)
-    server = EmbeddedServer(SPEC, fake.path, environ=child_environment())
+    monkeypatch.setattr(sampler_process, "_SILENT_SECONDS", 0.6)
+    server = EmbeddedServer(None, server_parts(SPEC, fake.path))
     await server.start()
     yield server
     await server.stop()
 
 
 def freeze(server: EmbeddedServer) -> None:
-    assert server._process is not None
-    os.kill(server._process.pid, signal.SIGSTOP)
+    process = server._sampler._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGSTOP)
+
+
+def adapter(directory: Path) -> Path:
+    directory.mkdir()
+    (directory / "adapter_model.safetensors").write_bytes(fake_worker.safetensors())
+    return directory
 
 
 async def ask(server: EmbeddedServer, text: str) -> str:
@@ -84,7 +91,7 @@ async def test_an_idle_sampler_is_not_a_hanging_one(server: EmbeddedServer) -> N
 
 
 async def test_who_waits_behind_a_long_answer_waits_on(server: EmbeddedServer, fake: Fake) -> None:
-    """It speaks to somebody else all the time; the sampler does one thing after the other."""
+    """It speaks to somebody else all the time."""
     fake.set(generate="slow")
     talking = asyncio.create_task(ask(server, "word " * 30))
     await asyncio.sleep(0.05)
@@ -92,10 +99,70 @@ async def test_who_waits_behind_a_long_answer_waits_on(server: EmbeddedServer, f
     assert (await talking).startswith("v0 says: word")
 
 
+async def test_answers_are_written_side_by_side(server: EmbeddedServer, fake: Fake) -> None:
+    fake.set(generate="slow")
+    began = time.monotonic()
+    answers = await asyncio.gather(*(ask(server, "word " * 10) for _ in range(10)))
+    assert all(answer.startswith("v0 says: word") for answer in answers)
+    assert time.monotonic() - began < 10 * 0.5, "one after the other would take six seconds"
+
+
+async def test_after_making_room_it_serves_what_it_served(
+    server: EmbeddedServer, fake: Fake, tmp_path: Path
+) -> None:
+    """Who was being answered is; who asks meanwhile waits; what was loaded is loaded again."""
+    for version in (1, 2):
+        await server.load(version, adapter(tmp_path / str(version)))
+    await server.activate(2)
+    fake.set(generate="slow")
+    written = asyncio.create_task(ask(server, "word " * 10))
+    await asyncio.sleep(0.1)
+    assert await server.make_room()
+    assert written.done()
+    assert (await written).startswith("v2 says: word")
+    assert not server._sampler.alive()
+    assert server.healthy()
+    assert await server.served() == 2
+    assert await server.first_tokens([{"role": "user", "content": "?"}], version=2, top=5) == {}
+    with pytest.raises(ServerError, match="try again"):
+        await server.load(3, adapter(tmp_path / "3"))
+    await server.activate(1)
+    await server.unload(2)
+    waiting = asyncio.create_task(ask(server, "Hello?"))
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
+    await server.come_back()
+    assert (await waiting).startswith("v1 says: Hello?")
+    with pytest.raises(AdapterError):
+        await server.activate(2)
+
+
+async def test_a_version_whose_files_went_away_meanwhile_is_not_served(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    directory = adapter(tmp_path / "1")
+    await server.load(1, directory)
+    await server.activate(1)
+    await server.make_room()
+    (directory / "adapter_model.safetensors").unlink()
+    await server.come_back()
+    assert await server.served() == 0
+    assert await ask(server, "Hello?") == "v0 says: Hello?"
+
+
+async def test_who_waits_for_one_that_is_stopped_is_told(server: EmbeddedServer) -> None:
+    await server.make_room()
+    waiting = asyncio.create_task(ask(server, "Hello?"))
+    await asyncio.sleep(0.05)
+    await server.stop()
+    with pytest.raises(ServerError, match="not running"):
+        await waiting
+
+
 async def test_ending_a_hanging_sampler_takes_no_longer_than_it_must(
     server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "_STOP_SECONDS", 0.2)
+    monkeypatch.setattr(sampler_process, "_STOP_SECONDS", 0.2)
     freeze(server)
     began = time.monotonic()
     await server.stop()

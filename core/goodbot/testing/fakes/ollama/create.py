@@ -1,0 +1,99 @@
+"""Uploading blobs and making models of them, with the rules that changed over the versions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from goodbot.testing.fakes.ollama import gguf
+from goodbot.testing.fakes.ollama.api import refused, streamed
+from goodbot.testing.fakes.ollama.store import LAYER, Manifest, whole
+
+if TYPE_CHECKING:
+    from goodbot.testing.fakes.ollama.server import FakeOllama
+
+NO_ADAPTERS_SINCE = (0, 34, 1)
+NO_ADAPTERS = "LoRA adapters are no longer supported"
+
+
+def routes(ollama: FakeOllama) -> list[web.RouteDef]:
+    """blobs, create."""
+
+    async def head(request: web.Request) -> web.Response:
+        known = request.match_info["digest"] in ollama.store.blobs
+        return web.Response(status=200 if known else 404)
+
+    async def upload(request: web.Request) -> web.Response:
+        key = request.match_info["digest"]
+        if key in ollama.store.blobs:  # it does not read what it has
+            return web.Response(status=200)
+        blob = await request.read()
+        got = f"sha256:{hashlib.sha256(blob).hexdigest()}"
+        if got != key:
+            return refused(f'digest mismatch, expected "{key}", got "{got}"')
+        if ollama.faults.lost_blobs:
+            ollama.faults.lost_blobs -= 1
+        else:
+            ollama.store.blobs[key] = blob
+        return web.Response(status=201)
+
+    async def create(request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        lines = _create(ollama, body)
+        return await streamed(request, lines, whole=body.get("stream") is False)
+
+    return [
+        web.route("HEAD", "/api/blobs/{digest}", head), web.post("/api/blobs/{digest}", upload),
+        web.post("/api/create", create),
+    ]  # fmt: skip
+
+
+async def _create(ollama: FakeOllama, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    faults, store = ollama.faults, ollama.store
+    adapters: dict[str, str] = body.get("adapters") or {}
+    files: dict[str, str] = body.get("files") or {}
+    if adapters and ollama.numbers >= NO_ADAPTERS_SINCE:
+        yield {"error": NO_ADAPTERS, "status": 400}
+        return
+    for key in (*adapters.values(), *files.values()):
+        if key not in store.blobs:
+            yield {"error": f"blob not found for model (digest {key})", "status": 400}
+            return
+    if body.get("from"):
+        base = store.models.get(whole(str(body["from"])))
+        if base is None:  # the real one goes and pulls it
+            yield {"status": "pulling manifest"}
+            yield {"error": "pull model manifest: file does not exist"}
+            return
+        layers, config = [*base.layers], {**base.config, "parent_model": body["from"]}
+    elif files:
+        layers, config = [], {"model_format": "gguf", "model_type": "1B", "file_type": "Q8_0"}
+    else:
+        yield {"error": "neither 'from' or 'files' was specified", "status": 400}
+        return
+    yield {"status": "parsing GGUF"}
+    try:
+        for kind, key in [("adapter", k) for k in adapters.values()] + [
+            ("model", k) for k in files.values()
+        ]:
+            info = gguf.metadata(store.blobs[key])
+            if (info.get("general.type") == "adapter") != (kind == "adapter"):
+                raise ValueError(f"{NO_ADAPTERS}: model.gguf is a LoRA adapter")
+            if kind == "model":
+                config["model_family"] = info.get("general.architecture", "")
+            layers.append((LAYER + kind, key))
+    except ValueError as error:
+        yield {"error": str(error), "status": 400}
+        return
+    for _, key in layers:
+        yield {"status": f"using existing layer {key}"}
+    yield {"status": "writing manifest"}
+    if faults.create_drops_adapter:
+        layers = [layer for layer in layers if layer[0] != LAYER + "adapter"]
+    if not faults.create_does_nothing:
+        name = whole(str(body.get("model", "")))
+        store.models[name] = Manifest(layers=tuple(layers), config=config)
+    yield {"status": "success"}

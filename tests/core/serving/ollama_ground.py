@@ -1,0 +1,91 @@
+"""An Ollama on loopback with a driver on it, and adapters that are converted for it without llama.cpp."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from goodbot.clock import SystemClock
+from goodbot.errors import AdapterError
+from goodbot.models import ResolvedModel
+from goodbot.secrets import Secret
+from goodbot.server import AdapterFormat, Generated, GenerateRequest, ServerParts
+from goodbot.serving.ollama import OllamaServer
+from goodbot.serving.ollama_tags import OllamaSettings
+from goodbot.testing.fakes.ollama import FakeOllama, gguf
+
+from tests.core.builders import SPEC
+
+LORA = AdapterFormat.GGUF
+WHOLE = AdapterFormat.GGUF_MODEL
+_HEADER = (2).to_bytes(8, "little") + b"{}"
+_SIZE = 4000
+
+
+class Converter:
+    """Writes a GGUF file that tells of what it was made; `asked` is what for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.asked: list[AdapterFormat] = []
+
+    async def __call__(self, directory: Path, to: AdapterFormat) -> Path:
+        self.asked.append(to)
+        content = (directory / "adapter_model.safetensors").read_bytes()
+        if len(content) != len(_HEADER) + _SIZE:
+            raise AdapterError(f"{directory.name} is cut off")
+        kind = "adapter" if to is LORA else "model"
+        self._folder.mkdir(exist_ok=True)
+        file = self._folder / f"{directory.name}-{kind}.gguf"
+        of = hashlib.sha256(content).hexdigest()
+        file.write_bytes(gguf.written(general_type=kind, general_architecture="llama", of=of))
+        return file
+
+
+def adapter(root: Path, name: str) -> Path:
+    """What the converter takes for an adapter: a header of safetensors, and weights of `name`."""
+    directory = root / name
+    directory.mkdir(parents=True)
+    weights = name.encode().ljust(4000, b".")
+    (directory / "adapter_model.safetensors").write_bytes(
+        (2).to_bytes(8, "little") + b"{}" + weights
+    )
+    return directory
+
+
+def driver(ollama: FakeOllama, home: Path, *, model: str = "", **settings: Any) -> OllamaServer:
+    """A driver that has not been started; `converter(it)` is what it converts with."""
+    parts = ServerParts(
+        model=ResolvedModel(name="tiny", path=home), backend=SPEC, url=ollama.url,
+        served_model=model, key=Secret(""), home=home, clock=SystemClock(), environ={},
+        path_on_server="", convert=Converter(home.parent / "converted"),
+    )  # fmt: skip
+    return OllamaServer(OllamaSettings(**settings), parts)
+
+
+def converter(server: OllamaServer) -> Converter:
+    assert isinstance(server.parts.convert, Converter)
+    return server.parts.convert
+
+
+@asynccontextmanager
+async def served(ollama: FakeOllama, home: Path, **settings: Any) -> AsyncIterator[OllamaServer]:
+    """A driver that runs."""
+    server = driver(ollama, home, **settings)
+    try:
+        await server.start()
+        yield server
+    finally:
+        await server.stop()
+
+
+async def ask(server: OllamaServer, text: str = "Hello?", version: int | None = None) -> Generated:
+    request = GenerateRequest(
+        messages=[{"role": "user", "content": text}], max_tokens=6, temperature=0.0, seed=0,
+        version=version,
+    )  # fmt: skip
+    [whole] = [piece async for piece in server.generate(request) if isinstance(piece, Generated)]
+    return whole

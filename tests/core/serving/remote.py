@@ -1,0 +1,40 @@
+"""Drivers of servers that are fakes, and what they are given."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from goodbot.secrets import Secret
+from goodbot.server import ServerParts
+from goodbot.serving.address import checked
+from goodbot.serving.remote import RemoteServer
+
+from tests.core.builders import SPEC, server_parts
+
+S = TypeVar("S", bound=RemoteServer)
+
+
+def parts(url: str, *, key: str = "", **changes: Any) -> ServerParts:
+    """For a driver of the server at `url`."""
+    return server_parts(SPEC, Path("/nowhere"), url=checked(url), key=Secret(key), **changes)
+
+
+@contextlib.asynccontextmanager
+async def started(server: S) -> AsyncIterator[S]:
+    """Started here, stopped at the end."""
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Return once `condition` holds; fail if it does not within ten seconds."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110  fakes have no event for it
+            await asyncio.sleep(0.005)
