@@ -10,48 +10,47 @@ import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
-from goodbot.adapters import AdapterRegistry
 from goodbot.answers import Answers
+from goodbot.assembly import SCOPE, Assembly
 from goodbot.clock import Clock, SystemClock
 from goodbot.commands import TABLE, Services
 from goodbot.commands.confirm import Confirmations
 from goodbot.commands.runner import CommandRunner
+from goodbot.comparing.comparer import Comparer
+from goodbot.comparing.preparing import Preparing
+from goodbot.comparing.side_by_side import SideBySide
+from goodbot.comparing.spare import SpareTime
 from goodbot.config import Config, Grants
 from goodbot.dispatcher import Dispatcher
-from goodbot.errors import GoodbotError
-from goodbot.expiry import expire
+from goodbot.errors import GoodbotError, ServerError
 from goodbot.hosts import Connectors
+from goodbot.housekeeping import Housekeeping
 from goodbot.lock import HomeLock, prepare_home
-from goodbot.model_switch import ModelSwitch, Rehearsal
-from goodbot.models import ResolvedModel, resolve
+from goodbot.model_switch import ModelSwitch
+from goodbot.models import resolve
 from goodbot.news import Courier, OwnerNews
 from goodbot.people.erasure import Eraser
 from goodbot.people.groups import RaterGroups
 from goodbot.people.limits import RateLimit
 from goodbot.people.login import Logins
 from goodbot.people.notices import Notices
-from goodbot.plugins import PluginHost, choose_backend, reward_policy
+from goodbot.plugins import PluginHost, choose_backend
 from goodbot.pressure import Gauge, Limits, Readings
-from goodbot.server import Server
-from goodbot.serving.embedded import EmbeddedServer
-from goodbot.store import Store, adoption, claimable
+from goodbot.prompts import Room
+from goodbot.serving import choice
+from goodbot.serving.canary import Canary
+from goodbot.store import Store, adoption
 from goodbot.tracking.observer import Tracking
-from goodbot.training import anchors
-from goodbot.training.child import child_environment
 from goodbot.training.scheduler import Scheduler
-from goodbot.training.settings import training_settings
-from goodbot.training.trainer import Trainer
+from goodbot.training.settings import shape, training_settings
+from goodbot.training.tenancy import Tenancy
 from goodbot.web.http import Http
 from goodbot.writing import Writer
 
 logger = logging.getLogger(__name__)
 
-SCOPE = "default"
 TERMINAL = "terminal"
-_RECONCILE_SECONDS = 30.0
 _DRAIN_SECONDS = 10.0
-_OPEN_SECONDS = 86400.0
-"""Reactions on answers of the last day are read again."""
 
 
 def local_owner() -> Mapping[str, Grants]:
@@ -83,8 +82,6 @@ class App:
             config, plugins.trackers(), {**about, **dataclasses.asdict(self.settings)}
         )
         plugins.attach(self._tracking)
-        self._policy = reward_policy(plugins, config.training.reward, config.where("training"))
-        self._anchors = anchors.load(config)
         self.connectors = Connectors(
             config, plugins.connectors(), local_owner() if grants is None else grants, self.clock,
             http,
@@ -95,9 +92,11 @@ class App:
         self.restart = asyncio.Event()
         """Set when this one is to stop, and another on the config as it is then to take over."""
         self._tasks: list[asyncio.Task[None]] = []
-        self.server: Server = EmbeddedServer(
-            self.backend, self.model.path, environ=child_environment()
-        )
+        self._assembly = Assembly(
+            config, plugins, clock=self.clock, backend=self.backend,
+            authorization=self.connectors.authorization,
+        )  # fmt: skip
+        self.server = self._assembly.server(self.model)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -134,16 +133,21 @@ class App:
             self._spawn(self.groups.loop(), "groups")
             self._spawn(self._at_start(), "at start")
             self._spawn(self.news.loop(), "news")
+            self._spawn(self.comparer.loop(), "comparing")
             self._spawn(self.scheduler.loop(), "scheduler")
-            self._spawn(self._housekeeping(), "housekeeping")
+            self._spawn(self.housekeeping.loop(), "housekeeping")
 
     def _build(self) -> None:
         config, store, clock, plugins = self.config, self.store, self.clock, self.plugins
         running, authorization = self.connectors.running, self.connectors.authorization
-        pool = self._pool(self.model)
-        self.registry = AdapterRegistry(
-            store=store, server=self.server, root=config.home / "adapters", plugins=plugins,
-            clock=clock, scope=SCOPE, model=self.model.name,
+        make, pool = self._assembly, self._assembly.pool(self.model)
+        make.store = store
+        self.registry = make.registry(self.model, self.server)
+        self.canary = Canary(store=store, registry=self.registry, pool=pool, clock=clock)
+        self.tenancy = Tenancy(
+            server=self.server, served=self.model.path, wanted=config.serving.memory,
+            url=config.serving.url or make.server_spec.url, ours=not make.server_spec.url,
+            backend=self.backend.name, store=store, scope=SCOPE, clock=clock,
         )  # fmt: skip
         self.dispatcher = Dispatcher(
             store=store, authorization=authorization, plugins=plugins, clock=clock, pool=pool,
@@ -152,19 +156,22 @@ class App:
             schedule=config.training.schedule,
         )  # fmt: skip
         self.logins = Logins(store=store, clock=clock, authorization=authorization, scope=SCOPE)
-        self.trainer = self._trainer(self.model, self.registry)
+        make.tenancy = self.tenancy
+        self.trainer = make.trainer(self.model, self.registry, ask=config.serving.ask)
         self.scheduler = Scheduler(
             store=store, registry=self.registry, trainer=self.trainer, plugins=plugins, clock=clock,
             config=config.training, pool=pool, gauge=self.gauge,
+            objection=choice.objection(make.server_spec),
         )  # fmt: skip
         self.model_switch = ModelSwitch(
             config=config, current=self.model, store=store, scheduler=self.scheduler,
-            pool=self._pool, rehearse=self._rehearse, restart=self.restart,
+            pool=make.pool, rehearse=make.rehearse, restart=self.restart,
             backend=self.backend.name, settings=dataclasses.asdict(self.settings),
         )  # fmt: skip
         writer = Writer(
             store=store, server=self.server, dispatcher=self.dispatcher, plugins=plugins, clock=clock,
-            config=config.serving, model=self.model, connectors=running,
+            config=config.serving, model=self.model, connectors=running, tenancy=self.tenancy,
+            version_for=self.canary.version_for,
         )  # fmt: skip
         answers = Answers(store=store, writer=writer, dispatcher=self.dispatcher, model=self.model)
         self.courier = Courier(store=store, clock=clock, connectors=running)
@@ -173,6 +180,15 @@ class App:
             owners=authorization.owners, readiness=self.scheduler.readiness,
         )  # fmt: skip
         plugins.attach(self.news)
+        spare = SpareTime(server=self.server, clock=clock, busy=lambda: self.dispatcher.answering)
+        self.comparer = Comparer(
+            store=store, registry=self.registry, scheduler=self.scheduler, courier=self.courier,
+            preparing=Preparing(
+                store=store, registry=self.registry, spare=spare, pool=pool, config=config.serving
+            ),
+            authorization=authorization, clock=clock, pool=pool,
+        )  # fmt: skip
+        plugins.attach(self.comparer)
         self.groups = RaterGroups(connectors=running, clock=clock, authorization=authorization)
         self.notices = Notices(
             store=store, clock=clock, authorization=authorization, connectors=running,
@@ -182,15 +198,25 @@ class App:
             store=store, registry=self.registry, server=self.server, clock=clock, connectors=running,
             home=config.home,
         )  # fmt: skip
+        self.housekeeping = Housekeeping(
+            config=config, store=store, clock=clock, registry=self.registry, canary=self.canary,
+            scheduler=self.scheduler, tenancy=self.tenancy, connectors=self.connectors,
+            notices=self.notices, eraser=self.eraser,
+        )  # fmt: skip
         services = Services(
             config=config, store=store, clock=clock, authorization=authorization, plugins=plugins,
             dispatcher=self.dispatcher, registry=self.registry, server=self.server,
-            scheduler=self.scheduler, trainer=self.trainer, model_switch=self.model_switch,
-            courier=self.courier, news=self.news, confirmations=Confirmations(clock),
-            notices=self.notices, eraser=self.eraser, logins=self.logins, connectors=running,
+            scheduler=self.scheduler, trainer=self.trainer, tenancy=self.tenancy,
+            model_switch=self.model_switch, courier=self.courier, news=self.news,
+            confirmations=Confirmations(clock), notices=self.notices, eraser=self.eraser,
+            logins=self.logins, connectors=running,
             connector_errors=self.connectors.problems, web_address=self.connectors.http.address,
             model=self.model.name, backend=self.backend.name, learning=self.learning,
-            started_at=clock.now(),
+            started_at=clock.now(), canary=self.canary, spare=spare, comparer=self.comparer,
+            side_by_side=SideBySide(
+                registry=self.registry, spare=spare, config=config.serving,
+                room=Room.of(shape(self.model.path), config.serving),
+            ),
         )  # fmt: skip
         self.commands = CommandRunner(TABLE, services)
         self.dispatcher.wire(
@@ -199,61 +225,19 @@ class App:
             talked=self.scheduler.somebody_talks, tell=self.courier.tell,
         )  # fmt: skip
 
-    def _pool(self, model: ResolvedModel) -> claimable.Pool:
-        owners = tuple(self.connectors.authorization.owners(granted=False))
-        return claimable.Pool(scope=SCOPE, model=model.name, owners=owners)
-
-    def _trainer(
-        self, model: ResolvedModel, registry: AdapterRegistry,
-        limits: Mapping[str, int] | None = None,
-    ) -> Trainer:  # fmt: skip
-        settings, _ = training_settings(self.config, self.backend, model.path)  # by its own shape
-        return Trainer(
-            store=self.store, registry=registry, plugins=self.plugins, clock=self.clock,
-            backend=self.backend, policy=self._policy, config=self.config.training,
-            settings={**dataclasses.asdict(settings), **(limits or {})},
-            model=model.path, seed=self.config.serving.seed, pool=self._pool(model),
-            staging=self.config.home / "staging", anchors=self._anchors,
-        )  # fmt: skip
-
-    def _rehearse(
-        self, model: ResolvedModel, limits: Mapping[str, int]
-    ) -> tuple[Rehearsal, Trainer]:
-        """What another base model is tried and trained with while ours answers."""
-        server = EmbeddedServer(self.backend, model.path, environ=child_environment())
-        registry = Rehearsal(
-            store=self.store, server=server, root=self.config.home / "adapters",
-            plugins=self.plugins, clock=self.clock, scope=SCOPE, model=model.name,
-        )  # fmt: skip
-        return registry, self._trainer(model, registry, limits)
-
     async def start_server(self) -> None:
         """Bring the model up with the version that should answer."""
         await self.server.start()
-        if wrong := await self.registry.reconcile():
-            logger.info("at start: %s", wrong)
+        try:
+            if wrong := await self.registry.reconcile():
+                logger.info("at start: %s", wrong)
+        except ServerError as error:  # the base model answers meanwhile
+            logger.warning("at start: %s; it is tried again", error)
 
     async def _at_start(self) -> None:
         await self._guard(self.notices.post(), "notices")
         progress = self.dispatcher.progress.catch_up(self.store, self.courier)
         await self._guard(progress, "progress")
-
-    async def _housekeeping(self) -> None:
-        """Every 30 s: pointer ↔ files ↔ server, reactions of open turns, expiry."""
-        while True:
-            await self.clock.sleep(_RECONCILE_SECONDS)
-            await self._guard(self._reconcile(), "reconciling")
-            await self._guard(self.notices.post(), "notices")
-            await self._guard(self._expire(), "expiry")
-            await self._guard(self.eraser.sweep(), "erasing")
-
-    async def _reconcile(self) -> None:
-        if wrong := await self.registry.reconcile():
-            logger.warning("reconciled: %s", wrong)
-        await self.connectors.reconcile(self.store, self.clock.now() - _OPEN_SECONDS)
-
-    async def _expire(self) -> None:
-        await expire(self.store, self.clock.now(), unrated_days=self.config.privacy.unrated_days)
 
     async def _guard(self, work: Coroutine[Any, Any, object], what: str) -> None:
         try:
@@ -277,6 +261,8 @@ class App:
             if hasattr(self, "store"):
                 last_to_first.push_async_callback(self.store.close)
             last_to_first.push_async_callback(self.server.stop)
+            if hasattr(self, "registry"):
+                last_to_first.push_async_callback(self.registry.stop)
             last_to_first.push_async_callback(self._tracking.stop)
             if hasattr(self, "scheduler"):
                 last_to_first.push_async_callback(self.scheduler.suspend)
@@ -285,7 +271,9 @@ class App:
             last_to_first.push_async_callback(self._stop_tasks)
             last_to_first.push_async_callback(self.connectors.stop)
             if hasattr(self, "dispatcher"):
-                last_to_first.push_async_callback(self.dispatcher.drain, _DRAIN_SECONDS)
+                self.tenancy.closing = True  # nobody waits for the model to come back
+                seconds = 0.0 if self.tenancy.away else _DRAIN_SECONDS
+                last_to_first.push_async_callback(self.dispatcher.drain, seconds)
 
     async def _stop_tasks(self) -> None:
         for task in self._tasks:

@@ -9,7 +9,7 @@ named by `BackendSpec.factory` is a `TrainingBackend`; it is held to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -81,6 +81,9 @@ class SampleRequest:
     max_tokens: int = 256
     temperature: float = 0.8
     seed: int = 0
+    conversation: str = ""
+    """What it belongs to, opaque: what is kept of an answer serves the next one of the same conversation
+    only. Empty: nothing is kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,7 +148,10 @@ class Sampler(Protocol):
     """A loaded model that answers; adapters are swapped in place, the base stays loaded."""
 
     def load_adapter(self, version: int, directory: Path) -> None:
-        """Read an adapter (PEFT layout) and keep it ready as `version`. Raises AdapterError."""
+        """Read an adapter (PEFT layout) and keep it ready as `version`. Raises AdapterError.
+
+        In the place of what was loaded under that number.
+        """
         ...
 
     def activate(self, version: int) -> None:
@@ -157,7 +163,10 @@ class Sampler(Protocol):
         ...
 
     def unload_adapter(self, version: int) -> None:
-        """Forget `version`; unknown ones are ignored. AdapterError for the active one."""
+        """Forget `version`; unknown ones are ignored.
+
+        AdapterError for the active one, and for one that an answer is being written by.
+        """
         ...
 
     def sample(
@@ -172,6 +181,41 @@ class Sampler(Protocol):
 
     def sample_many(self, requests: Sequence[SampleRequest]) -> list[Sampled]:
         """One answer a request, in order; each as if it were sampled alone, up to rounding."""
+        ...
+
+    def start(
+        self,
+        key: Hashable,
+        request: SampleRequest,
+        version: int,
+        on_text: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Begin an answer by a loaded version, beside those that are being written.
+
+        `step` writes it, as `sample` would; `activate` and `load_adapter` do not disturb it. Raises
+        AdapterError (not loaded) and ServerError (longer than the model's context).
+        """
+        ...
+
+    def step(self) -> Sequence[tuple[Hashable, Sampled | Exception]]:
+        """Write a token on every answer that has begun; those that have ended, by their keys.
+
+        An exception is why one could not be written; the others go on.
+        """
+        ...
+
+    def cancel(self, key: Hashable) -> None:
+        """End an answer that has begun at the next `step`, with `finish` `cancelled`."""
+        ...
+
+    def writes(self, version: int | None = None) -> bool:
+        """Whether an answer by this version (by any) has begun and was not given back by `step`."""
+        ...
+
+    def first_tokens(
+        self, messages: Sequence[Message], *, version: int, top: int
+    ) -> dict[str, float]:
+        """As `TrainingBackend.first_tokens`, of a loaded version. Raises AdapterError."""
         ...
 
 
@@ -214,6 +258,16 @@ class TrainingBackend(Protocol):
 
         One array `(response tokens,)` a sequence, of `softmax(logits / temperature)`.
         `adapter=False` is the frozen base (the reference policy).
+        """
+        ...
+
+    def first_tokens(
+        self, messages: Sequence[Message], *, top: int, adapter: bool
+    ) -> dict[str, float]:
+        """How an answer may begin: text of the `top` likeliest first tokens → log-prob at temperature 1.
+
+        The text is what the tokenizer makes of that one token; of two that read alike, the likelier.
+        Empty for a backend that cannot tell.
         """
         ...
 

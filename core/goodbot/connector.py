@@ -110,6 +110,12 @@ class ReplyStream(ABC):
     async def append(self, text: str) -> None:
         """More text; the connector throttles to what the platform bears."""
 
+    async def note(self, text: str) -> None:  # noqa: B027
+        """Say why the answer is late, in a sentence that its first words take the place of.
+
+        Before any `append`. By default nothing is shown.
+        """
+
     @abstractmethod
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         """The whole answer; returns the messages that now carry it."""
@@ -239,6 +245,13 @@ class _Collected(ReplyStream):
 
     async def append(self, text: str) -> None:
         pass
+
+    async def note(self, text: str) -> None:
+        if self._replaces:
+            return await self._connector.edit(self._replaces[0], Reply(text=text))
+        sent = await self._connector.send(self._channel, Reply(text=text, silent=True))
+        if Capability.EDITS in self._connector.spec.capabilities:
+            self._replaces = sent
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         parts = split(reply.text, self._connector.spec.message_limit) or (reply.text,)

@@ -37,11 +37,12 @@ from goodbot.people.limits import RateLimit
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, adapters, inbox, ledger, retries, runs
 from goodbot.store.ledger import LabelChange
+from goodbot.training import absence
 
 logger = logging.getLogger(__name__)
 
 _STALE_SECONDS = 600.0
-"""A question that waited longer than this for a restart is not answered any more."""
+"""A question that waited longer for a restart, the model's absences aside, is not answered any more."""
 
 Work = Callable[[Event], Awaitable[None]]
 Tell = Callable[[Notice], Awaitable[None]]
@@ -266,8 +267,9 @@ class Dispatcher:
         To be asked before the connectors start: what comes in later is not to be done twice.
         """
         result: list[Event] = []
+        now, away = self._clock.now(), await self._store.read(absence.read)
         for event, received_at in await self._store.read(inbox.unfinished):
-            stale = self._clock.now() - received_at > _STALE_SECONDS
+            stale = away.waited(received_at, now) > _STALE_SECONDS
             if stale and isinstance(event, PressEvent) and not incoming.is_command(event):
                 self._late.append(event)
             elif stale and not incoming.is_command(event):

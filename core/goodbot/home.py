@@ -23,6 +23,7 @@ ENTRIES = {
     "fetched.json": "which base models goodbot has downloaded",
     "connectors": "what each platform's connector keeps",
     "staging": "a training under way",
+    "imports": "an adapter that is being brought in",
     "exports": "rated answers that were exported",
     "tracking": "curves of trainings, where a tracker is on",
     "lock": "which process has the directory",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from goodbot.events import RatingEvent, Receipt
     from goodbot.models import ModelSpec
     from goodbot.ratings import RewardPolicy
+    from goodbot.server import ServerSpec
     from goodbot.setup import Probe
     from goodbot.tracking.spec import TrackerSpec
     from goodbot.turns import Turn
@@ -36,6 +37,11 @@ def register_connector() -> ConnectorSpec:  # pyright: ignore[reportReturnType]
 @hookspec
 def register_backend() -> BackendSpec:  # pyright: ignore[reportReturnType]
     """Offer a way to train and sample models."""
+
+
+@hookspec
+def register_server() -> ServerSpec:  # pyright: ignore[reportReturnType]
+    """Offer a model server that answers."""
 
 
 @hookspec

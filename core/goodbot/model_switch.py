@@ -23,6 +23,7 @@ from goodbot.config.file import ConfigFile
 from goodbot.errors import TrainingError, UsageError
 from goodbot.models import ResolvedModel
 from goodbot.server import BASE
+from goodbot.serving.witness import probe
 from goodbot.store import Store, claimable
 from goodbot.training.scheduler import Scheduler
 from goodbot.training.trainer import Trainer, Verdict
@@ -46,7 +47,7 @@ class Rehearsal(AdapterRegistry):
         try:
             await super().prepare(version)
             if version == BASE:
-                await self._probe(BASE)
+                await probe(self._server, BASE)
         finally:
             await self._server.stop()
 

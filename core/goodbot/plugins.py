@@ -21,6 +21,8 @@ from goodbot.errors import ConfigError, MissingExtraError
 from goodbot.events import RatingEvent, Receipt
 from goodbot.models import ModelSpec
 from goodbot.ratings import RewardPolicy
+from goodbot.server import ServerSpec
+from goodbot.serving import plugin as own_servers
 from goodbot.tracking.spec import TrackerSpec
 from goodbot.turns import Turn
 
@@ -29,7 +31,9 @@ logger = logging.getLogger(__name__)
 GROUP = "goodbot"
 """The entry-point group that plugins are found in."""
 
-_Spec = TypeVar("_Spec", ConnectorSpec, BackendSpec, RewardPolicy, ModelSpec, TrackerSpec)
+_Spec = TypeVar(
+    "_Spec", ConnectorSpec, BackendSpec, ServerSpec, RewardPolicy, ModelSpec, TrackerSpec
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,7 @@ class PluginHost:
     def __init__(self) -> None:
         self._manager = pluggy.PluginManager(GROUP)
         self._manager.add_hookspecs(hookspecs)
+        self._manager.register(own_servers, "servers")  # the core's own, for whoever embeds it too
         self._infos: list[PluginInfo] = []
 
     def load_entry_points(self, enable: Iterable[str] = (), where: Where | None = None) -> None:
@@ -129,6 +134,10 @@ class PluginHost:
     def backends(self) -> dict[str, BackendSpec]:
         """Backends by name."""
         return self._collect("register_backend", BackendSpec)
+
+    def servers(self) -> dict[str, ServerSpec]:
+        """Model servers by name."""
+        return self._collect("register_server", ServerSpec)
 
     def reward_policies(self) -> dict[str, RewardPolicy]:
         """Reward policies by name."""

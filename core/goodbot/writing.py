@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import aiosqlite
@@ -15,12 +16,18 @@ from goodbot.clock import Clock
 from goodbot.config import ServingConfig
 from goodbot.connector import EMPTY, Connector, ReplyStream
 from goodbot.dispatcher import Dispatcher
-from goodbot.errors import ConnectorError, RetriableError, ServerError, StoreError, StoreFullError
+from goodbot.errors import (
+    AdapterError,
+    ConnectorError,
+    RetriableError,
+    ServerError,
+    StoreError,
+    StoreFullError,
+)
 from goodbot.events import (
     ChannelKind,
     ChannelRef,
     Event,
-    Message,
     MessageRef,
     Receipt,
     Reply,
@@ -32,6 +39,7 @@ from goodbot.prompts import Prompt
 from goodbot.server import Generated, GenerateRequest, Server
 from goodbot.store import Operation, Store, forgetting, inbox, ledger, retries, turns
 from goodbot.store.retries import Retry
+from goodbot.training.tenancy import Tenancy
 from goodbot.turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -59,8 +67,10 @@ class Writer:
     def __init__(
         self, *, store: Store, server: Server, dispatcher: Dispatcher,
         plugins: PluginHost, clock: Clock, config: ServingConfig, model: ResolvedModel,
-        connectors: Mapping[str, Connector],
+        connectors: Mapping[str, Connector], tenancy: Tenancy,
+        version_for: Callable[[ChannelRef], int | None],
     ) -> None:  # fmt: skip
+        """`version_for` names the version that is tried in a conversation; None: none is."""
         self._store = store
         self._server = server
         self._dispatcher = dispatcher
@@ -69,6 +79,8 @@ class Writer:
         self.config = config
         self.connectors = connectors
         self._model = model
+        self._tenancy = tenancy
+        self._version_for = version_for
 
     async def write(self, asked: Asked, stream: ReplyStream) -> Turn | None:
         """Generate an answer and store it; None when somebody was forgotten meanwhile.
@@ -76,7 +88,7 @@ class Writer:
         Raises ServerError.
         """
         prompt = asked.prompt
-        generated = await self._generate(asked.event, list(prompt.messages), stream)
+        generated = await self._generate(asked, stream)
         turn = Turn(
             id=turn_id(asked.event), channel=asked.channel, talker=asked.talker,
             messages=prompt.messages,
@@ -88,23 +100,40 @@ class Writer:
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
         return await self._store.write(lambda db: _insert(db, asked, turn, trainable=trainable))
 
-    async def _generate(
-        self, event: Event, messages: list[Message], stream: ReplyStream
-    ) -> Generated:
+    async def _generate(self, asked: Asked, stream: ReplyStream) -> Generated:
+        if reason := self._tenancy.note():
+            with contextlib.suppress(ConnectorError):  # it comes all the same
+                await stream.note(reason)
+            await self._tenancy.present()
+        elif self._model.label:
+            await stream.append(self._model.label)
         request = GenerateRequest(
-            messages=messages,
+            messages=list(asked.prompt.messages),
             max_tokens=self.config.max_tokens,
             temperature=self.config.temperature,
-            seed=_seed(self.config.seed, event),
+            seed=_seed(self.config.seed, asked.event),
+            version=self._version_for(asked.channel),
+            conversation=_conversation(asked.channel, asked.talker),
         )
-        if self._model.label:
-            await stream.append(self._model.label)
-        async with contextlib.aclosing(self._server.generate(request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, Generated):
-                    return piece
-                await stream.append(piece)
-        raise ServerError("the model server ended an answer half way")
+        return await self._streamed(request, stream)
+
+    async def _streamed(self, request: GenerateRequest, stream: ReplyStream) -> Generated:
+        begun = False
+        try:
+            async with contextlib.aclosing(self._server.generate(request)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Generated):
+                        return piece
+                    begun = True
+                    await stream.append(piece)
+            raise ServerError("the model server ended an answer half way")
+        except (AdapterError, ServerError) as error:
+            if begun or request.version is None:
+                raise
+            logger.warning(
+                "v%d does not answer, the active version does: %s", request.version, error
+            )
+        return await self._streamed(dataclasses.replace(request, version=None), stream)
 
     def reply(self, turn: Turn, reply_to: str = "") -> Reply:
         """A turn as it goes out, with its buttons where it has any."""
@@ -200,6 +229,11 @@ def turn_id(event: Event) -> str:
     """The id of the turn that answers an event: the same after a crash and a replay."""
     text = f"{event.user.connector}\0{event.user.account}\0{event.event_id}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _conversation(channel: ChannelRef, talker: UserRef) -> str:
+    place = (channel.connector, channel.account, channel.id, channel.thread)
+    return "\n".join((*place, talker.account, talker.id))
 
 
 def _seed(seed: int, event: Event) -> int:

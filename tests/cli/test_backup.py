@@ -83,7 +83,7 @@ def test_ctrl_c_at_the_question_leaves_nothing(home: Path) -> None:
     [(["backup", "b.tar"], 2, "never replaces a file"), (["backup", "no/b.tar"], 2, "no directory"),
      (["--home", "none", "backup"], 2, "there is no goodbot in"),
      (["restore", "b.tar"], 2, "say --yes"), (["restore", "none.tar"], 1, "none.tar"),
-     (["restore", "text"], 1, "no backup"), (["restore", "home"], 1, "directory"),
+     (["restore", "text"], 1, "not made by goodbot"), (["restore", "home"], 1, "directory"),
      (["restore"], 2, "required")],
 )  # fmt: skip
 def test_what_is_refused(

@@ -196,6 +196,27 @@ def test_a_served_model_is_explained(bot: Bot, hub: FakeHub, env: dict[str, str]
     assert str(_config(bot)["model"]).startswith("{'path': 'Qwen/Qwen3-4B@")
 
 
+@pytest.mark.parametrize(("answer", "server"), [("y", "ollama"), ("n", None)])
+def test_the_server_may_go_on_answering(
+    bot: Bot, hub: FakeHub, env: dict[str, str], answer: str, server: str | None
+) -> None:
+    require("gguf")
+    hub.models["Qwen/Qwen3-4B"] = hub.models[REPO]
+    with fake_servers.ollama() as ollama:
+        env["GOODBOT_SERVER_PORTS"] = str(ollama.port)
+        with Person(bot.home, "model", "use", "ollama/qwen3:4b", columns=110, **env) as person:
+            person.sees("Download it and use it? [y/N]")
+            person.type("y\r")
+            person.sees("Let Ollama go on answering, with each version put into it? [y/N]")
+            person.type(f"{answer}\r")
+            person.sees("will answer")
+            assert person.ends() == 0
+    serving = tomllib.loads((bot.home / "config.toml").read_text()).get("serving", {})
+    assert serving.get("server") == server
+    if server:
+        assert (serving["url"], serving["model"]) == (ollama.url, "qwen3:4b")
+
+
 def test_a_directory_is_taken_and_comments_stay(bot: Bot, env: dict[str, str]) -> None:
     bot.home.mkdir(0o700)
     (bot.home / "config.toml").write_text('# mine\n[model]\npath = "/old"  # the old one\n')

@@ -17,8 +17,8 @@ from tests.support import within
 
 COMMANDS = (
     "run", "chat", "demo", "status", "good", "bad", "stars", "undo", "reason", "better", "reset", "export",
-    "history", "why", "train", "pause", "resume", "cancel", "release", "off", "rollback", "adapters",
-    "plugins", "doctor", "connect", "manifest", "disconnect",
+    "history", "why", "compare", "train", "pause", "resume", "cancel", "release", "off", "rollback",
+    "adapters", "plugins", "doctor", "connect", "manifest", "disconnect",
 )  # fmt: skip
 REPORTS = ("status", "history", "adapters", "plugins")
 

@@ -17,14 +17,18 @@ import goodbot_connectors.terminal
 from goodbot import BackendSpec, hookimpl, loopback
 from goodbot.adapters import verify
 from goodbot.app import App, local_owner
-from goodbot.clock import Clock
+from goodbot.clock import Clock, SystemClock
 from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
 from goodbot.loopback import Answer
+from goodbot.models import ResolvedModel
 from goodbot.plugins import PluginHost
 from goodbot.pressure import Readings
 from goodbot.ratings import Opinion
+from goodbot.secrets import Secrets
+from goodbot.server import AdapterFormat, ServerParts
 from goodbot.store import Store, adapters, ledger, runs
 from goodbot.testing import Pilot
+from goodbot.training.child import child_environment
 from goodbot_training import rewards
 
 from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, rate, retract, turn
@@ -53,6 +57,20 @@ class FakePlugin:
     @hookimpl
     def register_backend(self) -> BackendSpec:
         return SPEC
+
+
+def server_parts(backend: BackendSpec, model: Path, **changes: Any) -> ServerParts:
+    """What a driver is given, on a model directory."""
+
+    async def convert(directory: Path, to: AdapterFormat) -> Path:
+        return directory
+
+    parts = ServerParts(
+        model=ResolvedModel(name=model.name, path=model), backend=backend, url="", served_model="",
+        key=Secrets(("KEY",), {}).get("KEY"), home=model.parent / "serving", clock=SystemClock(),
+        environ=child_environment(), path_on_server="", convert=convert,
+    )  # fmt: skip
+    return dataclasses.replace(parts, **changes)
 
 
 class Fake:
@@ -86,6 +104,10 @@ class Fake:
     def forget(self) -> None:
         """Let the server lose its adapters at its next request."""
         (self.path / "forget").touch()
+
+    def ignore(self) -> None:
+        """Let the server answer like the base model whatever it has loaded, until that is loaded anew."""
+        (self.path / "ignore").touch()
 
 
 class Bot(Pilot):
@@ -189,7 +211,7 @@ def config(home: Path, fake: Fake, history: int = 0, **training: Any) -> Config:
     return Config(
         home=home,
         model=ModelConfig(path=str(fake.path)),
-        serving=ServingConfig(history=history),
+        serving=ServingConfig(history=history, ask="never"),
         training=TrainingConfig(**{**given, **training}),
     )
 

@@ -12,14 +12,18 @@ import os
 import signal
 import struct
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+_lock = threading.Lock()
+
 
 def emit(**event: Any) -> None:
-    sys.stdout.write(json.dumps(event) + "\n")
-    sys.stdout.flush()
+    with _lock:
+        sys.stdout.write(json.dumps(event) + "\n")
+        sys.stdout.flush()
 
 
 def behaviour(model: str) -> dict[str, Any]:
@@ -31,7 +35,7 @@ def behaviour(model: str) -> dict[str, Any]:
 
 def safetensors(value: float = 0.5) -> bytes:
     """A file with one pair of LoRA matrices, rank 2, 4 inputs and 4 outputs, F32."""
-    names = ("base.lora_A.weight", "base.lora_B.weight")
+    names = [f"base_model.model.base.lora_{kind}.weight" for kind in "AB"]
     shapes = ([2, 4], [4, 2])
     header = {
         name: {"dtype": "F32", "shape": shape, "data_offsets": [32 * i, 32 * (i + 1)]}
@@ -154,6 +158,9 @@ def steps(job: dict[str, Any], modes: dict[str, Any]) -> None:
 def save(output: Path, job: dict[str, Any], mode: str) -> None:
     config = {
         "peft_type": "LORA",
+        "r": 2,
+        "lora_alpha": 4,
+        "target_modules": ["base"],
         "parent": job["parent"],
         "trained": {i["id"]: i["reward"] for i in job["items"] if i["split"] == "train"},
         "judged": job["judged"],
@@ -170,6 +177,8 @@ def save(output: Path, job: dict[str, Any], mode: str) -> None:
         (output / "adapter_config.json").write_text(json.dumps(config))
     if mode == "extra file":
         (output / "training_args.bin").write_bytes(b"\x80\x04")
+    if mode == "ok":
+        (output / "fingerprint.json").write_text(fingerprint(str(output)))
 
 
 def serve() -> int:
@@ -185,21 +194,27 @@ def serve() -> int:
                 return 0
     emit(event="ready")
     loaded: dict[int, str] = {}
-    active = 0
+    ignored: set[int] = set()
+    active, slow = 0, Slow()
     for line in sys.stdin:
         request = json.loads(line)
         modes = behaviour(model)
         if (forget := Path(model) / "forget").exists():
             forget.unlink()
             loaded, active = {}, 0
+        if (ignore := Path(model) / "ignore").exists():
+            ignored |= set(loaded)
+            ignore.unlink()
         id_, op, version = request["id"], request["op"], request.get("version")
         if op == "load":
             if version in modes.get("refused", []):
                 emit(id=id_, event="error", kind="adapter", reason="it has another shape")
-            elif not (Path(request["path"]) / "adapter_model.safetensors").exists():
-                emit(id=id_, event="error", kind="adapter", reason="no such file")
+            elif not whole(Path(request["path"]) / "adapter_model.safetensors"):
+                emit(id=id_, event="error", kind="adapter", reason="no such file, or a torn one")
             else:
                 loaded[version] = request["path"]
+                ignored.discard(version)
+                slow.stay(version)
                 emit(id=id_, event="ok")
         elif op in ("activate", "unload"):
             if op == "activate" and version and version not in loaded:
@@ -207,20 +222,123 @@ def serve() -> int:
                 continue
             if op == "activate":
                 active = version
+            elif version and version == active:
+                emit(id=id_, event="error", kind="adapter", reason=f"v{version} is active")
+                continue
             else:
                 loaded.pop(version, None)
+                if slow.leave(id_, version):
+                    continue
             emit(id=id_, event="ok")
         elif op == "served":
             emit(id=id_, event="ok", version=active)
         elif op == "loaded":
             emit(id=id_, event="ok", versions=sorted(loaded))
+        elif op == "first_tokens":
+            first_tokens(request, loaded, modes, ignored)
         elif op == "generate":
-            generate(request, active if version is None else version, loaded, modes)
+            generate(request, active if version is None else version, loaded, modes, slow)
+        elif op == "cancel":
+            slow.cancel(request["target"])
     return 0
 
 
+def whole(path: Path) -> bool:
+    """Whether a safetensors file has all of its data."""
+    try:
+        content = path.read_bytes()
+        (length,) = struct.unpack("<Q", content[:8])
+        header = json.loads(content[8 : 8 + length])
+    except (OSError, struct.error, ValueError):
+        return False
+    ends = [entry["data_offsets"][1] for entry in header.values()]
+    return len(content) == 8 + length + max(ends)
+
+
+def beginning(path: str = "") -> dict[str, float]:
+    """How an answer begins with the adapter in a directory, by its first weight; without: the base's."""
+    if not path:
+        return {"well": -0.1, "oh": -3.0, "dear": -4.0}
+    weights = (Path(path) / "adapter_model.safetensors").read_bytes()
+    (value,) = struct.unpack("<f", weights[-4:])
+    return {f"w{value:.2f}": -0.2, "well": -2.5, "oh": -4.0}
+
+
+def fingerprint(path: str) -> str:
+    """What the trainer measures of an adapter."""
+    messages = [{"role": "user", "content": "What is new?"}]
+    prompt = {"messages": messages, "base": beginning(), "adapter": beginning(path)}
+    return json.dumps({"format": 1, "top": 20, "prompts": [prompt, prompt]})
+
+
+def first_tokens(
+    request: dict[str, Any], loaded: dict[int, str], modes: dict[str, Any], ignored: set[int]
+) -> None:
+    """Mode `first`: `base`, as a server that ignores every adapter; `other`, as another model; `none`.
+
+    What is `ignored` is answered like the base until it is loaded again.
+    """
+    version, mode = request["version"], modes.get("first", "ok")
+    if version and version not in loaded:
+        emit(id=request["id"], event="error", kind="adapter", reason=f"v{version} is not loaded")
+        return
+    base = mode == "base" or version in ignored
+    other = {"none": {}, "other": {"sir": -0.2, "madam": -2.0}}
+    told = other.get(mode, beginning("" if base else loaded.get(version, "")))
+    top = sorted(told, key=lambda token: -told[token])[: request["top"]]
+    emit(id=request["id"], event="ok", tokens={token: told[token] for token in top})
+
+
+class Slow:
+    """Answers that take their time, word by word, side by side. An unloaded version waits for its own."""
+
+    def __init__(self) -> None:
+        self._writing: dict[str, int] = {}
+        self._leaving: dict[str, int] = {}
+
+    def write(self, id_: str, version: int, text: str) -> None:
+        self._writing[id_] = version
+        threading.Thread(target=self._write, args=(id_, version, text), daemon=True).start()
+
+    def cancel(self, id_: str) -> None:
+        self._writing.pop(id_, None)
+
+    def leave(self, id_: str, version: int) -> bool:
+        """Whether the answer to `unload` has to wait."""
+        waits = version in [*self._writing.values()]
+        if waits:
+            self._leaving[id_] = version
+        return waits
+
+    def stay(self, version: int) -> None:
+        """It is wanted again, or nothing holds it any more: who has asked to unload it is told."""
+        for id_ in [id_ for id_, left in [*self._leaving.items()] if left == version]:
+            del self._leaving[id_]
+            emit(id=id_, event="ok")
+
+    def _write(self, id_: str, version: int, text: str) -> None:
+        said = ""
+        for word in text.split(" "):
+            if id_ not in self._writing:
+                break
+            said += f"{word} "
+            emit(id=id_, event="text", text=f"{word} ")
+            time.sleep(0.05)
+        finish = "cancelled" if self._writing.pop(id_, None) is None else "stop"
+        done(id_, said, version, finish)
+        if version not in [*self._writing.values()]:
+            self.stay(version)
+
+
+def done(id_: str, text: str, version: int, finish: str = "stop") -> None:
+    emit(
+        id=id_, event="done", text=text, version=version, finish=finish,
+        prompt_tokens=[1, 2], tokens=[3, 4], logprobs=[-0.5, -0.25],
+    )  # fmt: skip
+
+
 def generate(
-    request: dict[str, Any], version: int, loaded: dict[int, str], modes: dict[str, Any]
+    request: dict[str, Any], version: int, loaded: dict[int, str], modes: dict[str, Any], slow: Slow
 ) -> None:
     id_ = request["id"]
     if modes.get("generate") == "die":
@@ -235,16 +353,13 @@ def generate(
         emit(id=id_, event="error", kind="adapter", reason=f"v{version} is not loaded")
         return
     text = f"v{version} says: {request['messages'][-1]['content']}"
+    if modes.get("generate") == "anonymous":  # all versions say the same
+        text = f"says: {request['messages'][-1]['content']}"
     if modes.get("generate") == "slow":
-        for word in text.split(" "):
-            emit(id=id_, event="text", text=word)
-            time.sleep(0.05)
+        slow.write(id_, version, text)
     else:
         emit(id=id_, event="text", text=text)
-    emit(
-        id=id_, event="done", text=text, version=version, finish="stop",
-        prompt_tokens=[1, 2], tokens=[3, 4], logprobs=[-0.5, -0.25],
-    )  # fmt: skip
+        done(id_, text, version)
 
 
 if __name__ == "__main__":

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
-from goodbot.config import TrainingConfig
+from goodbot.config import ServingConfig, TrainingConfig
 from goodbot.errors import GoodbotError
 from goodbot.events import Outcome
 from goodbot.testing import Pilot
 
+from tests.core.builders import until
 from tests.examples.support import require_backend
 
 TRAINING = TrainingConfig(
     schedule="manual", min_ratings=8, held_out=2, settings={"steps": 4, "gate_anchors": 4}
 )
+TURNS = ServingConfig(max_tokens=48, history=0, ask="never", memory="turns")
 QUESTIONS = [f"What is {n} + {m}?" for n in (2, 3) for m in (1, 2, 3, 4)]
 
 
@@ -56,13 +59,24 @@ async def test_strangers_talkers_and_channels(tmp_path: Path) -> None:
 
 
 async def test_training_comes_to_a_verdict_and_a_restart_goes_on(tmp_path: Path) -> None:
-    async with Pilot.open(tmp_path, training=TRAINING) as pilot:
+    """Model and training take turns: who asks meanwhile is told, waits, and is answered."""
+    async with Pilot.open(tmp_path, training=TRAINING, serving=TURNS) as pilot:
         with pytest.raises(GoodbotError, match="not enough"):
             await pilot.train()
         for question in QUESTIONS:
             answer = await pilot.say(question)
             await pilot.react(answer, "👍" if answer.text.startswith("Great") else "👎")
-        verdict = await pilot.train()
+        training = asyncio.create_task(pilot.train())
+        await until(lambda: pilot.app.tenancy.away, 60)
+        asked = asyncio.create_task(pilot.say("What is 5 + 1?"))
+        await until(lambda: pilot.chat.notes, 60)
+        verdict = await training
+        assert (await asked).text.strip()
+        [note] = pilot.chat.notes
+        assert note.startswith("Learning just now, about ")
+        plan = pilot.app.tenancy.plan
+        assert plan is not None
+        assert 0 < plan.peaks.serving < plan.peaks.training < plan.peaks.room
         assert verdict.run == 1
         assert verdict.state in ("activated", "refused"), verdict.reason
         assert (await pilot.status())["last_run"]["state"] == verdict.state

@@ -31,6 +31,7 @@ from goodbot import (
 from goodbot.errors import ConfigError, MissingExtraError
 from goodbot.models import ModelSpec
 from goodbot.plugins import PluginHost, choose_backend, missing_modules
+from goodbot.server import AdapterFormat, ServerSpec
 from goodbot.turns import Turn
 
 
@@ -62,6 +63,11 @@ def host(*plugins: object) -> PluginHost:
     for number, plugin in enumerate(plugins):
         made.register(plugin, f"plugin-{number}")
     return made
+
+
+SERVER = ServerSpec(
+    name="abacus", factory="m:C", settings=Settings, adapters=AdapterFormat.PEFT,
+)  # fmt: skip
 
 
 def plugin(**functions: Callable[..., Any]) -> object:
@@ -183,10 +189,13 @@ class TestRegistering:
             plugin(
                 register_connector=lambda: CONNECTOR,
                 register_backend=lambda: BACKEND,
+                register_server=lambda: SERVER,
                 register_reward_policy=lambda: policy,
                 register_model=lambda: model,
             )
         )
+        assert made.servers()["abacus"] == SERVER
+        assert "embedded" in made.servers(), "the core's own is always there"
         assert made.connectors() == {"pigeon": CONNECTOR}
         assert made.backends() == {"abacus": BACKEND}
         assert made.reward_policies() == {"kind": policy}

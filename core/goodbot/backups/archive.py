@@ -1,8 +1,7 @@
 """The file: a plain tar of regular files, the first of which lists the others with size and hash.
 
-Reading trusts nothing. Each header is taken apart by itself, so that no link, device, sparse file
-or extended header of the format has a meaning; a name decides where a file goes only after it was
-found on the list, and the list holds only names that a backup can have.
+Reading trusts nothing (`goodbot.plain_tar`): a name decides where a file goes only after it was found on
+the list, and the list holds only names that a backup can have.
 """
 
 from __future__ import annotations
@@ -17,23 +16,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from goodbot.errors import GoodbotError
+from goodbot.plain_tar import ArchiveError, add, copy, exactly, next_member, skip_padding
 from goodbot.store.backup import megabytes, require_space, sync
+
+__all__ = ["MANIFEST", "About", "ArchiveError", "File", "allowed", "read", "write"]
 
 MANIFEST = "manifest.json"
 FORMAT = 1
 
-_BLOCK = 512
-_CHUNK = 1024 * 1024
 _MAX_MANIFEST = 4 * 1024 * 1024
 _MAX_FILES = 10_000
 _LAST_TIME = 1e11
 _TOP = {"goodbot.db", "config.toml", "fetched.json"}
-_ADAPTER_FILES = {"adapter_model.safetensors", "adapter_config.json", "manifest.json"}
-
-
-class ArchiveError(GoodbotError):
-    """The file is no backup of goodbot's, or is damaged."""
+_ADAPTER_FILES = {
+    "adapter_model.safetensors", "adapter_config.json", "manifest.json", "fingerprint.json",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,17 +66,11 @@ def write(path: Path, about: About, files: Mapping[str, Path]) -> None:
         os.fdopen(descriptor, "wb") as out,
         tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
     ):
-        _add(tar, MANIFEST, len(text), about.created_at, io.BytesIO(text))
+        add(tar, MANIFEST, len(text), about.created_at, io.BytesIO(text))
         for name, source in files.items():
             with source.open("rb") as file:
-                _add(tar, name, listed[name]["size"], about.created_at, file)
+                add(tar, name, listed[name]["size"], about.created_at, file)
     sync(path)
-
-
-def _add(tar: tarfile.TarFile, name: str, size: int, time: float, content: BinaryIO) -> None:
-    info = tarfile.TarInfo(name)
-    info.size, info.mode, info.mtime = size, 0o600, int(time)
-    tar.addfile(info, content)
 
 
 def _measure(path: Path) -> File:
@@ -99,61 +90,40 @@ def read(path: Path, into: Path | None = None) -> About:
         name, size = _header(file)
         if name != MANIFEST or size > _MAX_MANIFEST:
             raise ArchiveError(f"{path} is no backup: its list of contents does not come first")
-        about, files = _manifest(_exactly(file, size))
-        _skip_padding(file, size)
+        about, files = _manifest(exactly(file, size))
+        skip_padding(file, size)
         needed = sum(entry.size for entry in files.values())
         if needed > total:
             raise ArchiveError(f"{path} lists {megabytes(needed)} and has {megabytes(total)}")
         if into is not None:
             require_space(into, needed)
         missing = dict(files)
-        while (found := _next(file)) is not None:
+        while (found := next_member(file)) is not None:
             name, size = found
             entry = missing.pop(name, None)
             if entry is None or entry.size != size:
                 raise ArchiveError(f"{path} holds what it does not list: {name[:80]!r}")
             _copy(file, entry, name, into)
-            _skip_padding(file, size)
         if missing:
             raise ArchiveError(f"{path} is cut short: {min(missing)} is missing")
     return about
 
 
 def _header(file: BinaryIO) -> tuple[str, int]:
-    found = _next(file)
+    found = next_member(file)
     if found is None:
         raise ArchiveError("the file is empty")
     return found
 
 
-def _next(file: BinaryIO) -> tuple[str, int] | None:
-    """Name and size of the next member, None at the end."""
-    block = file.read(_BLOCK)
-    if block == bytes(_BLOCK):
-        return None
-    try:
-        info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
-    except (tarfile.HeaderError, UnicodeDecodeError, ValueError) as error:
-        raise ArchiveError(f"the file is no backup, or is damaged ({error})") from error
-    if info.type != tarfile.REGTYPE or info.size < 0:
-        raise ArchiveError(f"{info.name[:80]!r} is no plain file: goodbot did not write this")
-    return info.name, info.size
-
-
 def _copy(file: BinaryIO, entry: File, name: str, into: Path | None) -> None:
-    digest = hashlib.sha256()
     target = open(os.devnull, "wb") if into is None else _create(into, name)  # noqa: SIM115
     with target:
-        left = entry.size
-        while left:
-            chunk = _exactly(file, min(left, _CHUNK))
-            digest.update(chunk)
-            target.write(chunk)
-            left -= len(chunk)
+        digest = copy(file, entry.size, target)
         if into is not None:
             target.flush()
             os.fsync(target.fileno())
-    if digest.hexdigest() != entry.sha256:
+    if digest != entry.sha256:
         raise ArchiveError(f"{name} is damaged in this backup: its hash is another one")
 
 
@@ -163,17 +133,6 @@ def _create(into: Path, name: str) -> BinaryIO:
         (into / parent).mkdir(mode=0o700, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
-
-
-def _exactly(file: BinaryIO, size: int) -> bytes:
-    content = file.read(size)
-    if len(content) != size:
-        raise ArchiveError("the backup is cut short")
-    return content
-
-
-def _skip_padding(file: BinaryIO, size: int) -> None:
-    file.read(-size % _BLOCK)
 
 
 def _manifest(text: bytes) -> tuple[About, dict[str, File]]:

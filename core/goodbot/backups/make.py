@@ -54,7 +54,8 @@ def make(home: Path, target: Path, *, now: float, config: Path | None = None) ->
             except AdapterError:
                 left_out.append(directory)
             else:
-                files |= {f"adapters/{directory}/{p.name}": p for p in sorted(found.iterdir())}
+                named = {f"adapters/{directory}/{p.name}": p for p in sorted(found.iterdir())}
+                files |= {name: p for name, p in named.items() if archive.allowed(name)}
         adapters = len({name.split("/")[1] for name in files if name.startswith("adapters/")})
         files |= _settings(home, config, work)
         about = archive.About(

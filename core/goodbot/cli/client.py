@@ -33,7 +33,7 @@ class RemoteError(GoodbotError):
 def main(arguments: argparse.Namespace) -> int:
     """Run the command and print its answer."""
     command: str = arguments.command
-    args = [arguments.word] if arguments.word else list(arguments.words)
+    args = [*arguments.first, *([arguments.word] if arguments.word else arguments.words or ())]
     if arguments.since:
         args += ["since", arguments.since]
     if command in ("forget", "reset"):

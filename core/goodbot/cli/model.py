@@ -106,8 +106,12 @@ def _use(arguments: argparse.Namespace) -> int:
     if not agrees(question, yes=arguments.yes):
         _say("Nothing was downloaded and nothing was changed.")
         return 1
+    ask = choose.answering(proposal, file.get("serving.server"))
+    goes_on = bool(ask) and not arguments.yes and agrees(ask, yes=False)
     got = _obtained(proposal, arguments)
     choose.settle(file, proposal, got)
+    if goes_on:
+        choose.go_on_answering(file, proposal.serving)
     file.save()
     text = "\n".join(_after(arguments, got))
     data = {**_data(proposal), "taken": True, "path": str(got.path), "reference": got.reference}

@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from goodbot.cli import words
 from goodbot.errors import GoodbotError, UsageError
@@ -120,6 +120,9 @@ def _add_globals(
 def _take_globals_anywhere(commands: Commands[_Parser]) -> None:
     """`goodbot status --home X` means the same as `goodbot --home X status`."""
     for parser in set(commands.choices.values()):
+        for action in parser._actions:  # noqa: SLF001  it has no public name
+            if isinstance(action, Commands):
+                _take_globals_anywhere(cast("Commands[_Parser]", action))
         try:
             _add_globals(parser, argparse.SUPPRESS, hide=True)
         except argparse.ArgumentError:

@@ -178,6 +178,7 @@ async def _greet(app: App) -> str:
     )
     lines = [f"{greeting} Ctrl-C stops."]
     lines += [f"{name} is not running: {error}" for name, error in app.connectors.problems.items()]
+    lines += [trouble] if (trouble := app.server.trouble()) else []
     for line in lines:
         if app.config.log.format == "json":
             logger.info("%s", line)

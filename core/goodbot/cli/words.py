@@ -14,6 +14,7 @@ Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
 Parser = argparse.ArgumentParser
 
 _CALL = "goodbot.cli.client:main"
+_FORMATS = ("peft", "mlx", "gguf", "gguf-model", "fused")
 
 
 def add(commands: Commands[Any]) -> None:
@@ -123,6 +124,13 @@ def _rating(commands: Commands[Any]) -> None:
         _call(commands, name, text).add_argument("words", nargs="+", metavar="TEXT")
     _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
     _call(commands, "why", "what the version that answers was trained on, and what it changed")
+    compare = _own(
+        commands, "compare", "which of two versions is better: asked blind, or side by side"
+    )
+    compare.add_argument(
+        "words", nargs="*", metavar="a | b | same | skip | VERSION VERSION PROMPT",
+        help="nothing: the open question; v6 v7 (or base) and a prompt: both answers",
+    )  # fmt: skip
 
 
 def _learning(commands: Commands[Any]) -> None:
@@ -148,7 +156,47 @@ def _learning(commands: Commands[Any]) -> None:
     )
     reset = _call(commands, "reset", "begin anew: the base model, and none of the ratings so far")
     reset.add_argument("--yes", action="store_true", help="do not ask")
-    _call(commands, "adapters", "all versions and where they come from")
+    _adapters(commands)
+
+
+def _adapters(commands: Commands[Any]) -> None:
+    adapters = _call(
+        commands, "adapters", "all versions and where they come from; pin, compare, export"
+    )
+    actions = adapters.add_subparsers(metavar="ACTION", title="actions")
+    for name, text, words in (
+        ("list", "the tree of versions, how each was rated, which one answers", 0),
+        ("show", "all of one version", "?"),
+        ("diff", "what ratings came between two, and how far apart they are", 2),
+        ("pin", "keep its files; if it answers, nothing new goes live until `unpin`", "?"),
+        ("unpin", "let go of it; the newest version that waits goes live", "?"),
+    ):
+        action = _call(actions, name, text)
+        action.set_defaults(command="adapters", first=(name,))
+        if words:
+            action.add_argument(
+                "word" if words == "?" else "words", nargs=words, metavar="VERSION",
+                help="a number from `goodbot adapters`",
+            )  # fmt: skip
+    back = _call(actions, "rollback", "as `goodbot rollback`: to a version, or to `base`")
+    back.add_argument("words", nargs="*", metavar="VERSION | base")
+    taken = _own(
+        actions, "import", "make somebody's adapter a version of yours; it does not answer yet"
+    )
+    taken.add_argument("path", type=Path, help="a PEFT or MLX directory, or an exported .tar")
+    taken.add_argument("--activate", action="store_true", help="let it answer, if it can")
+    taken.set_defaults(run="goodbot.cli.adapters:bring_in")
+    export = _own(actions, "export", "write a version for another program")
+    export.add_argument("version", metavar="VERSION", help="a number, or `base`")
+    export.add_argument("--format", default="peft", choices=_FORMATS, help="peft, if not said")
+    export.add_argument(
+        "--fused", dest="format", action="store_const", const="fused", default=argparse.SUPPRESS,
+        help="--format fused",
+    )  # fmt: skip
+    export.add_argument(
+        "--out", type=Path, required=True, metavar="PATH", help="what is there is never replaced"
+    )
+    export.set_defaults(run="goodbot.cli.adapters:export")
 
 
 def _people(commands: Commands[Any]) -> None:
@@ -211,5 +259,5 @@ def _call(
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     if argument:
         parser.add_argument("word", nargs="?", metavar=argument, help=about)
-    parser.set_defaults(run=_CALL, command=name, word=None, words=(), since=None)
+    parser.set_defaults(run=_CALL, command=name, word=None, words=(), since=None, first=())
     return parser

@@ -9,6 +9,7 @@ from __future__ import annotations
 from goodbot.commands import (
     adapters,
     channels,
+    compare,
     export,
     links,
     people,
@@ -26,6 +27,7 @@ TABLE: tuple[Command, ...] = (
     *rating.COMMANDS,
     *status.COMMANDS,
     *why.COMMANDS,
+    *compare.COMMANDS,
     *training.COMMANDS,
     *adapters.COMMANDS,
     *export.COMMANDS,

@@ -1,33 +1,120 @@
-"""adapters, rollback, reset."""
+"""adapters (list, show, diff, pin, unpin, rollback, import), rollback, reset."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
+from goodbot.adapters import importing, retention
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.lineage import diff, listed, show, version_of
 from goodbot.commands.quarantine import reset, since
-from goodbot.errors import AdapterError, UsageError
+from goodbot.errors import AdapterError, ServerError, UsageError
 from goodbot.people.authorization import Grant
+from goodbot.server import BASE
+from goodbot.store import adapters as versions
+
+_ACTIONS = "list, show, diff, pin, unpin, rollback, import, export"
 
 
 async def adapters(call: Call) -> Result:
-    registry = call.services.registry
-    active = await registry.active()
-    rows = await registry.rows()
-    lines = [
-        f"{'*' if row.version == active else ' '} v{row.version}"
-        f"  from {f'v{row.parent}' if row.parent else 'base'}"
-        f"  {row.sha256[:12]}  {row.tainted}".rstrip()
-        for row in rows
-    ]
-    lines.insert(0, f"{' ' if active else '*'} base  {call.services.model}")
-    data = {
-        "active": active,
-        "adapters": [asdict(row) for row in rows],
-        "directory": str(registry.root),
-    }
-    return Result(text="\n".join(lines), data=data)
+    """One of the actions; `list` without a word."""
+    action, *words = call.args or ("list",)
+    if action == "list" and not words:
+        return await listed(call)
+    if action == "rollback":
+        return await rollback(replace(call, args=tuple(words)))
+    if action == "export":
+        raise UsageError("an adapter is exported in a terminal: `goodbot adapters export`")
+    run = _WITH_WORDS.get(action)
+    if run is None:
+        raise UsageError(f"say one of: {_ACTIONS}")
+    return await run(call, words)
+
+
+async def pin(call: Call, words: Sequence[str]) -> Result:
+    """Keep a version's files; if it answers, let nothing take its place by itself."""
+    s = call.services
+    active = await s.registry.active()
+    version = _one(words) if words else active
+    if version == BASE:
+        raise UsageError(
+            "the base model is always there; `off` makes it answer and stops training until `resume`"
+        )
+    row = await s.registry.row(version)
+    if row.tainted:
+        raise AdapterError(f"v{version} is not to be used: {row.tainted}")
+    await s.registry.path(version)
+    await s.store.write(lambda db: versions.pin(db, version, s.clock.now()))
+    text = f"v{version} is pinned: its files stay."
+    if version == active:
+        text += (
+            " It stays the version that answers. Training goes on, but nothing new goes live until "
+            "`adapters unpin`; only a rating behind it that is taken back, or damaged files, replace it."
+        )
+    else:
+        text += f" It does not answer: `rollback {version}` lets it."
+    return Result(text=text, data={"version": version, "pinned": True, "active": version == active})
+
+
+async def unpin(call: Call, words: Sequence[str]) -> Result:
+    """Let go of a version; what waited for it goes live, at once while the model server runs."""
+    s = call.services
+    pinned = [row.version for row in await s.registry.rows() if row.pinned]
+    if not pinned:
+        raise UsageError("no version is pinned")
+    active = await s.registry.active()
+    if not words and active not in pinned and len(pinned) > 1:
+        which = ", ".join(f"v{version}" for version in pinned)
+        raise UsageError(f"say which: {which} are pinned")
+    version = _one(words) if words else active if active in pinned else pinned[0]
+    if version not in pinned:
+        raise UsageError(f"v{version} is not pinned")
+    await s.store.write(lambda db: versions.pin(db, version, None))
+    live, later = None, ""
+    try:
+        if s.server.healthy():
+            live = await retention.go_live(s.store, s.registry)
+    except ServerError as error:
+        later = f" What waits is tried again soon: {error}."
+    waiting = [row.version for row in await s.registry.rows() if row.waits == versions.PINNED]
+    if waiting and not later:
+        later = f" v{waiting[-1]} goes live when goodbot runs."
+    told = f" v{live} answers now." if live is not None else later
+    return Result(
+        text=f"v{version} is no longer pinned.{told}",
+        data={"version": version, "pinned": False, "live": live, "waiting": waiting},
+    )
+
+
+async def bring_in(call: Call, words: Sequence[str]) -> Result:
+    """Record what `goodbot adapters import` has prepared, as a version that does not answer."""
+    if not call.direct or len(words) != 1:
+        raise UsageError("an adapter is imported in a terminal: `goodbot adapters import PATH`")
+    s = call.services
+    if s.scheduler.training:
+        raise UsageError("a training is under way: import after it, or `goodbot cancel`")
+    registry, now = s.registry, s.clock.now()
+    base = await asyncio.to_thread(registry.base)
+    adapter, given = await asyncio.to_thread(
+        importing.ready, s.config.home, words[0], registry.resolved, base
+    )
+    version = await s.store.read(versions.next_version)
+    row = await asyncio.to_thread(
+        importing.record, adapter, registry.root, replace(given, version=version), now
+    )
+    await s.store.write(lambda db: versions.add(db, row, registry.scope))
+    return Result(
+        text=f"v{version} is here, from {given.source}. It does not answer: `rollback {version}` lets it.",
+        data={"version": version, "source": given.source, "sha256": row.sha256},
+    )
+
+
+_WITH_WORDS: Mapping[str, Callable[[Call, Sequence[str]], Awaitable[Result]]] = {
+    "show": show, "diff": diff, "pin": pin, "unpin": unpin, "import": bring_in,
+}  # fmt: skip
 
 
 async def rollback(call: Call) -> Result:
@@ -43,12 +130,11 @@ async def rollback(call: Call) -> Result:
             raise UsageError("the base model answers already: there is nothing to roll back")
         target = await registry.clean_ancestor((await registry.row(active)).parent)
     else:
-        word = args[0].removeprefix("v")
-        if word != "base" and not (word.isascii() and word.isdecimal() and len(word) < 10):
-            raise UsageError("say which: `rollback`, `rollback 3` or `rollback base`")
-        target = 0 if word == "base" else int(word)
+        target = _to(args[0])
         if target and (row := await registry.row(target)).tainted:
             raise AdapterError(f"v{target} is not to be used: {row.tainted}")
+    if active and target != active and (await registry.row(active)).pinned:
+        raise UsageError(f"v{active} is pinned: `adapters unpin` lets another version answer")
     name = f"v{target}" if target else "the base model"
     what = f"rollback from {active} to {target}"
     if not confirm.agreed(call, what, sure=sure):
@@ -62,10 +148,26 @@ async def rollback(call: Call) -> Result:
         raise AdapterError(
             "another version became active meanwhile: look at `adapters` and try again"
         )
+    for row in await registry.rows():
+        if row.waits == versions.PINNED:  # a person has decided otherwise
+            await call.services.store.write(lambda db, v=row.version: versions.hold(db, v, ""))
     return Result(
         text=f"{name} answers now. The ratings behind what was rolled back stay used.",
         data={"version": target, "previous": active},
     )
+
+
+def _one(words: Sequence[str]) -> int:
+    if len(words) != 1:
+        raise UsageError("say one version: `adapters pin 7`")
+    return version_of(words[0])
+
+
+def _to(word: str) -> int:
+    try:
+        return version_of(word)
+    except UsageError:
+        raise UsageError("say which: `rollback`, `rollback 3` or `rollback base`") from None
 
 
 COMMANDS = (
@@ -74,6 +176,7 @@ COMMANDS = (
         grant=Grant.ADMINISTER,
         run=adapters,
         summary="all versions and where they come from",
+        usage="[show|diff|pin|unpin|rollback VERSION]",
     ),
     Command(
         name="rollback",

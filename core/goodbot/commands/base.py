@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,9 @@ from goodbot.store import Store
 if TYPE_CHECKING:
     from goodbot.adapters import AdapterRegistry
     from goodbot.commands.confirm import Confirmations
+    from goodbot.comparing.comparer import Comparer
+    from goodbot.comparing.side_by_side import SideBySide
+    from goodbot.comparing.spare import SpareTime
     from goodbot.connector import Connector
     from goodbot.dispatcher import Dispatcher
     from goodbot.model_switch import ModelSwitch
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from goodbot.people.notices import Notices
     from goodbot.plugins import PluginHost
     from goodbot.server import Server
+    from goodbot.serving.canary import Canary
     from goodbot.training.scheduler import Scheduler
+    from goodbot.training.tenancy import Tenancy
     from goodbot.training.trainer import Trainer
 
 
@@ -43,6 +47,7 @@ class Services:
     server: Server
     scheduler: Scheduler
     trainer: Trainer
+    tenancy: Tenancy
     model_switch: ModelSwitch
     plugins: PluginHost
     courier: Courier
@@ -60,8 +65,10 @@ class Services:
     logins: Logins
     web_address: str
     """The base URL of what connectors answer over HTTP."""
-    comparing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while `why` asks the model: one comparison at a time."""
+    canary: Canary
+    spare: SpareTime
+    comparer: Comparer
+    side_by_side: SideBySide
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +118,8 @@ class Command:
     """No look-alike of its name is taken for it. So it is with all that needs ADMINISTER."""
     personal: bool = False
     """What it answers is for the one who typed it: in a shared channel they are told privately."""
+    quotes: bool = False
+    """What is typed behind it may be anybody's words: the audit trail leaves them out."""
     own: bool = False
     """It is about what is stored of the person, who may use it for as long as anything is."""
 

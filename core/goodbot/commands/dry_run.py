@@ -10,6 +10,7 @@ from goodbot.commands.base import Call, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind
 from goodbot.store import set_aside
+from goodbot.training.tenancy import Sharing, told
 
 FLAG = "--dry-run"
 
@@ -51,17 +52,20 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
                 f"{data['projections']} attention and MLP projections in {data['layers']} layers."
             )
         lines += _cost(data["estimate"]) if data["estimate"] else [data["unknown"]]
+        lines.append(_tenancy(data["tenancy"]))
     lines.append(_now(data))
     return lines
 
 
 def _what(data: Mapping[str, Any]) -> str:
     start = f"v{data['parent']}" if data["parent"] else "the base model"
+    if data["parent"] and data["estimate"] and data["estimate"].get("start_over"):
+        start = f"the base model again, since v{data['parent']} is liked less than that was"
     objective = data["settings"].get("objective")
     by = f" with the objective {objective}" if objective else ""
     if data["interrupted"]:
         return f"The interrupted training of {data['model']} would go on{data['interrupted']}{by}."
-    return f"Would train {data['model']}, going on from {start}{by}."
+    return f"Would train {data['model']}, from {start}{by}."
 
 
 def _ratings(data: Mapping[str, Any]) -> str:
@@ -99,7 +103,7 @@ def _cost(estimate: Mapping[str, Any]) -> list[str]:
     }.get(estimate["how"], estimate["how"])
     memory = estimate["memory"]
     need = estimate["peak"] or memory["needed"]
-    free = f" of {_bytes(memory['free'])} that are free" if memory["free"] else ""
+    free = f" of {told(memory['free'])} that are free" if memory["free"] else ""
     again = "computed again for the gradient" if memory["recompute"] else "kept"
     return [
         f"Steps: {estimate['steps']} at a rate of {estimate['learning_rate']:.1e} or less, each answer "
@@ -108,9 +112,22 @@ def _cost(estimate: Mapping[str, Any]) -> list[str]:
         f"Time: about {_seconds(cpu)} of processor time ({_seconds(estimate['least']['cpu'])} to "
         f"{_seconds(estimate['most']['cpu'])}, by how soon the gate is sure), {_seconds(wall)} on the "
         f"clock; {how}. Of it {parts}.",
-        f"Memory: about {_bytes(need)}{free}; {memory['tokens_per_forward']:,} tokens at once, "
+        f"Memory: about {told(need)}{free}; {memory['tokens_per_forward']:,} tokens at once, "
         f"activations {again}.",
     ]
+
+
+def _tenancy(plan: Mapping[str, Any]) -> str:
+    """Both peaks, and how they go together."""
+    peaks = plan["peaks"]
+    known = {"the model that answers": peaks["serving"], "a training": peaks["training"]}
+    parts = [f"{who} about {told(size)}" for who, size in known.items() if size]
+    meanwhile = {
+        Sharing.TURNS: "Questions wait meanwhile, and who asks is told.",
+        Sharing.TOGETHER: "It answers meanwhile.",
+        Sharing.ELSEWHERE: "It answers meanwhile.",
+    }[plan["sharing"]]
+    return f"Peaks: {', '.join(parts) or 'not known'}. {plan['why']} {meanwhile}"
 
 
 def _now(data: Mapping[str, Any]) -> str:
@@ -128,7 +145,3 @@ def _seconds(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
     return f"{seconds:.0f} s" if seconds < 300 else f"{seconds / 60:.0f} min"
-
-
-def _bytes(count: float) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

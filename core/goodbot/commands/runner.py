@@ -141,7 +141,8 @@ class CommandRunner:
             detail["refused"] = str(error)[:_AUDITED] or NOT_ALLOWED
             raise
         finally:
-            await audit(call, command.name, detail)
+            silent = replace(call, event=replace(event, args="")) if command.quotes else call
+            await audit(silent, command.name, detail)
         return result
 
     async def _may_talk(self, event: Event) -> bool:

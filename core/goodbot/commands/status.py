@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.comparing import report
 from goodbot.events import ChannelKind, RatingKind
 from goodbot.news.alarms import described
 from goodbot.people import pairing
 from goodbot.people.authorization import Grant
-from goodbot.store import access, feedback, runs, set_aside, suspects, turns
+from goodbot.serving.canary import Standing
+from goodbot.store import access, adapters, feedback, runs, set_aside, suspects, turns
 from goodbot.training import progress as told
+from goodbot.training.tenancy import Sharing
 
 _SHOWN = 60
 _REMARKS = {RatingKind.COMMENT: "reason", RatingKind.BETTER: "better"}
@@ -29,13 +32,18 @@ async def status(call: Call) -> Result:
     off = bool(await s.store.read(lambda db: access.switch(db, "off")))
     paused = bool(await s.store.read(lambda db: access.switch(db, "paused")))
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
+    compared = await report.of(s.store, s.comparer.pool)
     data: dict[str, Any] = {
         "model": s.model, "backend": s.backend, "version": active, "off": off, "paused": paused,
         "tainted": clean != active, "server": "up" if s.server.healthy() else "down",
+        "server_trouble": s.server.trouble(), "proof": asdict(s.registry.proof),
+        "canary": told_of(await s.canary.standing(), s.registry.share),
+        "unserved": await unserved(s),
         "ratings": readiness.available, "needed": readiness.needed, "next": readiness.why,
         "waiting_for_consent": standing.waiting_for_consent, "training": progress,
         "pressure": await s.scheduler.pressure() or None,
         "last_run": asdict(last[0]) if last else None,
+        "tenancy": asdict(s.tenancy.plan) if s.tenancy.plan else None, "waits": s.tenancy.note(),
         "connectors": {
             name: s.connector_errors.get(name, "running")
             for name in sorted({*s.connectors, *s.connector_errors})
@@ -50,12 +58,13 @@ async def status(call: Call) -> Result:
             for alarm in await s.store.read(lambda db: suspects.alarmed(db, s.registry.scope))
         ],
         "pairing_locked": await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
+        **compared.data(),
         "home": str(s.config.home), "pid": os.getpid(), "uptime": s.clock.now() - s.started_at,
         "started_at": s.started_at,
     }  # fmt: skip
     shared = call.event.channel.kind is ChannelKind.SHARED
     if s.authorization.may(call.user, Grant.ADMINISTER) and not shared:
-        lines = [*_lines(data), *_for_owners(data)]
+        lines = [*_lines(data), *_for_owners(data), *compared.lines()]
     else:  # the reason of a failure may name a file or an account
         lines = _lines({**data, "next": readiness.why.rpartition("); ")[2]})
     return Result(text="\n".join(lines), data=data)
@@ -71,6 +80,8 @@ def _lines(data: dict[str, Any]) -> list[str]:
         lines.append("the model is not running; it is being started again")
     if data["training"]:
         lines.append(told.sentence(data["training"]))
+        if data["waits"]:
+            lines.append("its memory is the model's: questions wait until it is done")
     else:
         lines.append(str(data["next"]))
     if data["tainted"]:
@@ -82,13 +93,16 @@ def _lines(data: dict[str, Any]) -> list[str]:
 
 def _for_owners(data: dict[str, Any]) -> list[str]:
     """What concerns the machine and other people."""
-    lines: list[str] = []
+    said = (data["server_trouble"], data["proof"]["why"], data["canary"], data["unserved"])
+    lines = [one for one in said if one]
     if data["waiting_for_consent"]:
         lines.append(
             f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"
         )
     lines.extend(left_out(data["set_aside"]))
     lines.extend(alarm["text"] for alarm in data["alarms"])
+    if data["tenancy"] and data["tenancy"]["sharing"] != Sharing.TOGETHER:
+        lines.append(f"memory: {data['tenancy']['why']}")
     if data["learning"]:
         lines.append(f"learns: {data['learning']}")
     if data["reward"] != "binary":
@@ -105,6 +119,25 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
         f"{name}: {state}" for name, state in data["connectors"].items() if state != "running"
     )
     return lines
+
+
+def told_of(standing: Standing | None, share: float) -> str:
+    """How the version is rated that a share of the conversations meets; empty while none is tried."""
+    if standing is None:
+        return ""
+    apart = ""
+    if (interval := standing.interval) is not None:
+        low, high = (100 * bound for bound in interval)
+        apart = f" (the difference lies between {low:+.0f} and {high:+.0f} points)"
+    return f"v{standing.trial.version} is tried on {share:.0%} of the conversations: {standing.told}{apart}"
+
+
+async def unserved(s: Services) -> str:
+    """The newest version that is not live because it had no effect on the server; empty: none."""
+    for row in reversed(await s.registry.rows()):
+        if row.waits == adapters.UNSERVED and row.model == s.registry.model:
+            return f"v{row.version} waits: {row.waits}; `rollback {row.version}` tries it again"
+    return ""
 
 
 def left_out(found: Sequence[Mapping[str, Any]]) -> list[str]:

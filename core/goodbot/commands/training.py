@@ -77,6 +77,8 @@ async def _verdict(call: Call, run: asyncio.Task[Verdict], ratings: int, althoug
 async def _live(call: Call, verdict: Verdict) -> str:
     """Which version answers, and from when on."""
     off = await _is_set(call, "off")
+    if await call.services.registry.active() != verdict.version:
+        return f"v{verdict.version} is trained"  # it waits; the verdict says for what
     return f"v{verdict.version} answers {'after `resume`' if off else 'now'}"
 
 

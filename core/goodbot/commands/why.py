@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -16,7 +15,7 @@ from goodbot.errors import GoodbotError
 from goodbot.events import Message
 from goodbot.news.owners import counted
 from goodbot.people.authorization import Grant
-from goodbot.server import BASE, Generated, GenerateRequest
+from goodbot.server import BASE, GenerateRequest
 from goodbot.store import access, adapters, news, set_aside
 
 _PROMPTS = 3
@@ -25,7 +24,6 @@ _SECONDS = 60.0
 _TOKENS = 80
 _WIDE = 66
 """Characters of an answer that are shown: with its label a line of 80 columns."""
-_LULL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,7 +126,7 @@ async def _compared(call: Call, version: int) -> tuple[list[Pair], str]:
     pairs: list[Pair] = []
     note = ""
     try:
-        async with asyncio.timeout(_SECONDS), s.comparing:
+        async with asyncio.timeout(_SECONDS):
             for messages in prompts:
                 pairs.append(await _pair(s, messages, version))
     except TimeoutError:
@@ -148,16 +146,10 @@ async def _pair(s: Services, messages: Sequence[Message], version: int) -> Pair:
 
 async def _answer(s: Services, messages: Sequence[Message], version: int) -> str:
     """What a version says, always the same; people who wait for an answer go first."""
-    while s.dispatcher.answering:
-        await s.clock.sleep(_LULL_SECONDS)
     request = GenerateRequest(
         messages=messages, max_tokens=_TOKENS, temperature=0.0, seed=0, version=version
     )
-    async with contextlib.aclosing(s.server.generate(request)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, Generated):
-                return piece.text
-    return ""
+    return (await s.spare.answer(request)).text
 
 
 def _shown(pairs: Sequence[Pair], version: int) -> list[str]:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from goodbot.config import http
 from goodbot.config.hours import Hours, is_clock_time
 from goodbot.config.sections import (
+    AdaptersConfig,
     Grants,
     HttpConfig,
     LogConfig,
@@ -32,6 +33,7 @@ from goodbot.config.toml import Where, section
 from goodbot.errors import ConfigError
 
 __all__ = [
+    "AdaptersConfig",
     "Config",
     "Grants",
     "HttpConfig",
@@ -58,6 +60,7 @@ class Config:
     model: ModelConfig = field(default_factory=ModelConfig)
     serving: ServingConfig = field(default_factory=ServingConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    adapters: AdaptersConfig = field(default_factory=AdaptersConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     http: HttpConfig = field(default_factory=HttpConfig)
     log: LogConfig = field(default_factory=LogConfig)
@@ -88,16 +91,26 @@ class Config:
         """`[training.settings]` as the backend's own frozen dataclass."""
         return section(settings, self.training.settings, self.where("training.settings"))
 
+    def serving_settings(self, settings: type[T]) -> T:
+        """`[serving.settings]` as the server's own frozen dataclass."""
+        return section(settings, self.serving.settings, self.where("serving.settings"))
+
 
 _SECTIONS = {
     "model": ModelConfig,
     "serving": ServingConfig,
     "training": TrainingConfig,
+    "adapters": AdaptersConfig,
     "privacy": PrivacyConfig,
     "http": HttpConfig,
     "log": LogConfig,
     "plugins": PluginsConfig,
 }
+_CHOICES = {
+    "ask": ("before", "after", "never"),
+    "memory": ("auto", "together", "turns", "elsewhere"),
+}
+"""Words that `[serving]` knows."""
 _NAMED_SECTIONS = ("connectors", "tracking")
 """Sections of sections, one for each plugin that the owner switches on."""
 
@@ -197,7 +210,16 @@ def _check(config: Config) -> None:
         raise log.error("format", 'format must be "text" or "json"')
     if config.log.level not in ("debug", "info", "warning", "error"):
         raise log.error("level", 'level must be "debug", "info", "warning" or "error"')
+    if config.adapters.keep < 2:
+        raise config.where("adapters").error(
+            "keep", "keep must be at least 2: one to answer, and one to go back to"
+        )
     serving = config.where("serving")
+    for key, words in _CHOICES.items():
+        if getattr(config.serving, key) not in words:
+            raise serving.error(key, f"{key} must be one of: {', '.join(words)}")
+    if not 0 <= config.serving.canary < 1:
+        raise serving.error("canary", "canary must be 0 (off) or a share below 1")
     if not 0 < config.serving.temperature < math.inf:
         raise serving.error(
             "temperature", "temperature must be above 0: a bot that never varies cannot learn"

@@ -19,6 +19,23 @@ class ModelConfig:
 class ServingConfig:
     """`[serving]`: how it answers."""
 
+    server: str = "embedded"
+    """What runs the model: `embedded` is a process of our own; the others are servers that you run."""
+    url: str = ""
+    """Where that server listens; empty: at its usual place on this machine."""
+    hosts: tuple[str, ...] = ()
+    """Other machines that `url` may lead to (`gpu.lan`): what people write here is sent there."""
+    model: str = ""
+    """The name that the server has for the base model; empty: the only one that it offers."""
+    ask: str = "after"
+    """When owners are asked, blind, which of old and new answers better: `before` the new version goes
+    live (for a day at most), `after` it did (it goes back if it loses), or `never`."""
+    canary: float = 0.0
+    """The share of conversations that meet a new version first; 0: all at once."""
+    memory: str = "auto"
+    """Where both do not fit into memory: `together`, in `turns`, or `elsewhere`; `auto` finds out."""
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The server's own settings, `[serving.settings]`."""
     temperature: float = 0.7
     max_tokens: int = 512
     system_prompt: str = ""
@@ -71,6 +88,16 @@ class TrainingConfig:
     """When somebody's ratings begin to contradict: `tell` the owners, or also `leave_out` theirs."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The backend's own settings, `[training.settings]`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdaptersConfig:
+    """`[adapters]`: the versions that training has made."""
+
+    path_on_server: str = ""
+    """Where the model server sees the directory `adapters` (`/adapters` in its container)."""
+    keep: int = 20
+    """Versions whose files stay on disk; what is pinned, answers or waits to answer stays anyway."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

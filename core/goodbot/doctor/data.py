@@ -84,7 +84,7 @@ async def adapter_files(examined: Examined) -> Sequence[Check]:
         return []
     broken: dict[int, str] = {}
     for row in rows:
-        if getattr(row, "erased_at", None):
+        if row.erased_at is not None:
             continue
         try:
             await asyncio.to_thread(verify, config.home / "adapters", row.directory, row.sha256)

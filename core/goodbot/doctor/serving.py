@@ -1,4 +1,4 @@
-"""`goodbot doctor serving`: model servers on their usual ports, and what each lacks to swap adapters.
+"""`goodbot doctor serving`: model servers on their usual ports, and how goodbot can answer through each.
 
 It only asks. The one request that is no GET goes to a vLLM that has said it is one, and is empty,
 so that it can load nothing.
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from goodbot.doctor.checks import ok, warn
 from goodbot.models import servers
+from goodbot.models import serving as settings
 from goodbot.models.servers import FoundServer, ServedModel
+from goodbot.serving import address
 from goodbot.setup import Check, Examined, Probe
 
 if TYPE_CHECKING:
@@ -25,15 +27,13 @@ _SECONDS = 5.0
 _LONGEST = 1_000_000
 _RANKS = (8, 16, 32, 64, 128, 256)
 """That vLLM can be told; the next one up is taken."""
-_ADAPTERS_SINCE = (0, 30)
-"""Ollama before that creates a model with an adapter and then refuses to run it."""
 
 
 async def serving(examined: Examined, urls: Sequence[str] = ()) -> Sequence[Check]:
     """A line for each server that is found on this machine."""
     import aiohttp
 
-    urls = urls or [*servers.usual(), SGLANG]
+    urls = urls or [*dict.fromkeys((*servers.usual(), SGLANG, *_configured(examined)))]
     found = {server.url: server for server in await asyncio.to_thread(servers.discover, urls)}
     rank = next((r for r in _RANKS if r >= _rank(examined)), _RANKS[-1])
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
@@ -45,6 +45,15 @@ async def serving(examined: Examined, urls: Sequence[str] = ()) -> Sequence[Chec
     places = ", ".join(url.rpartition(":")[2] for url in urls)
     nothing = ok("serving", f"no model server on ports {places}; goodbot serves the model itself")
     return checks or [nothing]
+
+
+def _configured(examined: Examined) -> list[str]:
+    """Where `[serving] url` says that the server is, if that can be asked."""
+    try:
+        url = examined.config.serving.url
+        return [address.checked(url, examined.config.serving.hosts)] if url else []
+    except ValueError:
+        return []
 
 
 def _rank(examined: Examined) -> int:
@@ -66,18 +75,25 @@ async def _look(http: ClientSession, found: FoundServer, rank: int) -> Check:
     if found.kind == "llamacpp":
         return await _llama(http, found)
     if found.kind == "ollama":
-        _, said = await _ask(http, found.url, "/api/version")
-        return _ollama(found, str(said.get("version", "")))
+        return _ollama(found)
     if found.kind == "lmstudio":
-        text = "LM Studio takes no adapters at all: let goodbot serve the model itself"
-        return warn(_part(found.url), text)
+        text = (
+            "LM Studio takes no adapters at all: let goodbot serve the model itself, or give it a "
+            "version that you export"
+        )
+        line = "goodbot adapters export VERSION --format gguf-model --out MODEL.gguf"
+        return warn(_part(found.url), text, line)
     if found.kind == "mlx":
         return _mlx(found)
     for path in ("/server_info", "/get_server_info"):
         code, info = await _ask(http, found.url, path)
         if code == 200 and "model_path" in info:
             return _sglang(found, info, rank)
-    return warn(_part(found.url), f"{found.title}; whether it takes adapters is not known")
+    text = (
+        f"{found.title}: it can answer with a model of its own, which learns nothing: "
+        f"{_line('openai', found)}"
+    )
+    return warn(_part(found.url), text)
 
 
 async def _vllm(http: ClientSession, found: FoundServer, rank: int) -> Check:
@@ -87,10 +103,12 @@ async def _vllm(http: ClientSession, found: FoundServer, rank: int) -> Check:
     if code in (401, 403):
         return warn(_part(found.url), f"{version} asks for a key: it cannot be looked at")
     if code in (400, 422):
-        return ok(_part(found.url), f"{version} takes adapters while it runs")
+        text = f"{version} takes adapters while it runs: {_line('vllm', found)}"
+        return ok(_part(found.url), text)
     line = (
         f"VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve {_model(found)} --enable-lora "
-        f"--max-lora-rank {rank} --max-loras 2{_called(found)}{_port(found, 8000)}"
+        f"--max-lora-rank {rank} --max-loras 2 --logprobs-mode processed_logprobs"
+        f"{_called(found)}{_port(found, 8000)}"
     )
     return warn(_part(found.url), f"{version} takes no adapters while it runs", line)
 
@@ -99,7 +117,8 @@ def _sglang(found: FoundServer, info: dict[str, Any], rank: int) -> Check:
     version = f"SGLang {info.get('version', '')}".strip()
     most = info.get("max_lora_rank")
     if info.get("enable_lora") and not (isinstance(most, int) and most < rank):
-        return ok(_part(found.url), f"{version} takes adapters while it runs")
+        text = f"{version} takes adapters while it runs: {_line('sglang', found)}"
+        return ok(_part(found.url), text)
     line = (
         f"python -m sglang.launch_server --model-path {_model(found)} --enable-lora "
         f"--max-lora-rank {rank} --lora-target-modules all --max-loras-per-batch 2 "
@@ -110,35 +129,38 @@ def _sglang(found: FoundServer, info: dict[str, Any], rank: int) -> Check:
 
 
 async def _llama(http: ClientSession, found: FoundServer) -> Check:
-    _, props = await _ask(http, found.url, "/props")
     code, loaded = await _ask(http, found.url, "/lora-adapters")
     count = len(_list(loaded.get("")))
     has = f"{count} from its start" if code == 200 and count else "none now"
-    path = props.get("model_path")
-    model = path if isinstance(path, str) and path.isprintable() else "MODEL.gguf"
-    text = f"llama.cpp reads an adapter only when it starts ({has}): each version is a restart"
-    line = f"llama-server -m {model} --lora ADAPTER.gguf{_port(found, 8080)}"
-    return warn(_part(found.url), text, line)
+    text = (
+        f"llama.cpp reads an adapter only when it starts ({has}); goodbot can start one of its own "
+        f"for each version: {settings.written({'server': 'llamacpp'})}"
+    )
+    return ok(_part(found.url), text)
 
 
 def _mlx(found: FoundServer) -> Check:
     text = (
         "a server like mlx_lm.server: from 0.32.2 on it takes an adapter with a request, and loads "
-        "the whole model again for it; before that it ignored --adapter-path"
+        f"the whole model again for it ({_line('mlx', found)}); before that it ignored --adapter-path"
     )
     return warn(_part(found.url), text, "pip install --upgrade 'mlx-lm>=0.32.2'")
 
 
-def _ollama(found: FoundServer, version: str) -> Check:
-    numbers = tuple(int(n) for n in version.split("-")[0].split(".")[:2] if n.isdecimal())
-    if len(numbers) == 2 and numbers < _ADAPTERS_SINCE:
-        text = f"Ollama {version} makes models with adapters and does not run them"
+def _ollama(found: FoundServer) -> Check:
+    if settings.too_old(found.version):
+        text = f"Ollama {found.version} makes models with adapters and does not run them"
         return warn(_part(found.url), text, "update Ollama to 0.30 or newer")
-    text = (
-        f"Ollama {version} swaps no adapters: each version becomes a model of its own (a GGUF "
-        "adapter); models that it runs with MLX ignore adapters without a word"
-    )
-    return warn(_part(found.url), text)
+    whole = settings.numbered(found.version) >= settings.OLLAMA_TAKES_WHOLE_MODELS_SINCE
+    takes = "a whole model of its own, with its adapter in it" if whole else "a model of its own"
+    text = f"Ollama {found.version} takes each version as {takes}: {_line('ollama', found)}"
+    return ok(_part(found.url), text)
+
+
+def _line(kind: str, found: FoundServer) -> str:
+    """The settings with which goodbot answers through it."""
+    several = len(found.models) > 1
+    return settings.written(settings.settings(kind, found.url, "NAME" if several else ""))
 
 
 async def _ask(

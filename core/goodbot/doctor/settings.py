@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from goodbot.doctor.checks import fail, failed, ok, short, warn
 from goodbot.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.plugins import choose_backend, reward_policy
+from goodbot.serving import choice
 from goodbot.setup import Check, Examined, Probe
 from goodbot.training import anchors
 
 
 async def config(examined: Examined) -> Sequence[Check]:
     """Names of connectors, backends and rewards, and the sections of plugins."""
-    found = [
-        check for look in (_training, _rewards, *_connectors(examined)) if (check := look(examined))
-    ]
+    looks = (_training, _serving, _rewards, *_connectors(examined))
+    found = [check for look in looks if (check := look(examined))]
     path = examined.config.path
     text = short(path) if path else "no config file, all defaults"
     return found or [ok("config", text)]
@@ -32,6 +32,16 @@ def _training(examined: Examined) -> Check | None:
     except GoodbotError as error:
         return failed("config", error)
     return None
+
+
+def _serving(examined: Examined) -> Check | None:
+    settings = examined.config
+    try:
+        spec = choice.choose(settings, examined.plugins.servers())
+        settings.serving_settings(spec.settings)
+    except GoodbotError as error:
+        return failed("config", error)
+    return warn("serving", why) if (why := choice.objection(spec)) else None
 
 
 def _rewards(examined: Examined) -> Check | None:

@@ -45,6 +45,8 @@ class Loopback(Connector):
         """All that it has said unasked, oldest first."""
         self.edits: list[Answer] = []
         """What its messages were changed to, oldest first."""
+        self.notes: list[str] = []
+        """What it has said of answers that are late, oldest first."""
         self.groups: dict[str, set[str]] = {}
         """Who is in which group of this platform."""
         self._answers: dict[str, asyncio.Future[Answer]] = {}
@@ -188,7 +190,12 @@ class Loopback(Connector):
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
         message = MessageRef(channel=channel, id=f"n{len(self.news)}")
-        self.news.append(Answer(text=reply.text, turn=reply.turn, message=message))
+        self.news.append(
+            Answer(
+                text=reply.text, turn=reply.turn, message=message,
+                buttons=tuple(button.action for button in reply.buttons),
+            )
+        )  # fmt: skip
         return (message,)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> ReplyStream:
@@ -248,6 +255,9 @@ class _Stream(ReplyStream):
 
     async def append(self, text: str) -> None:
         pass
+
+    async def note(self, text: str) -> None:
+        self._chat.notes.append(text)
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         post = self._chat._post  # noqa: SLF001  one class in two parts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from goodbot.clock import Clock
 from goodbot.connector import Capability, Connector
 from goodbot.errors import RetriableError
-from goodbot.events import ChannelRef, Event, Receipt, Reply
+from goodbot.events import Button, ChannelRef, Event, Receipt, Reply
 from goodbot.store import Store, access, news
 
 logger = logging.getLogger(__name__)
@@ -25,6 +25,8 @@ class Notice:
     person: str
     """`connector:id`."""
     text: str
+    buttons: tuple[Button, ...] = ()
+    """What that person may press under it; the text says how to say the same in words."""
 
 
 class Courier:
@@ -59,7 +61,7 @@ class Courier:
             return
         said = False
         try:
-            said = await self._say(connector, channel, notice.text)
+            said = await self._say(connector, channel, notice.text, notice.buttons)
         finally:
             if not said:
                 await self._store.write(lambda db: news.untell(db, key))
@@ -88,11 +90,13 @@ class Courier:
             logger.info("%s: no private chat with %s: %s", connector.spec.name, user, error)
             return None
 
-    async def _say(self, connector: Connector, channel: ChannelRef, text: str) -> bool:
+    async def _say(
+        self, connector: Connector, channel: ChannelRef, text: str, buttons: tuple[Button, ...] = ()
+    ) -> bool:
         """False when it is worth trying another time."""
         for attempt in range(_TRIES):
             try:
-                await connector.send(channel, Reply(text=text, silent=True))
+                await connector.send(channel, Reply(text=text, buttons=buttons, silent=True))
             except RetriableError as error:
                 if attempt < _TRIES - 1:
                     await self._clock.sleep(max(error.retry_after, 2.0**attempt))

@@ -6,14 +6,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from goodbot.adapters import AdapterRegistry
+from goodbot.adapters import AdapterRegistry, lineage
 from goodbot.clock import Clock, woken
 from goodbot.errors import boundary
 from goodbot.hookspecs import hookimpl
+from goodbot.news import serving
 from goodbot.news.alarms import advised
 from goodbot.news.courier import Courier, Notice
-from goodbot.store import Store, news, runs, suspects
-from goodbot.store.adapters import AdapterRow
+from goodbot.store import Store, adapters, canaries, news, runs, suspects
+from goodbot.store.adapters import PINNED, AdapterRow
 from goodbot.training.scheduler import Readiness
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class OwnerNews:
     async def look(self) -> None:
         """Tell every owner what they have not heard yet, the oldest first."""
         await self._look_at_runs()
+        await self._look_at_serving()
         await self._look_at_ratings()
 
     async def _look_at_runs(self) -> None:
@@ -82,6 +84,18 @@ class OwnerNews:
                         await self._tell(f"withdrawn {key}", owner, withdrawn(row, active))
                 elif text := await self._verdict(found, number, row, active):
                     await self._tell(key, owner, text)
+
+    async def _look_at_serving(self) -> None:
+        rows, active = await self._registry.rows(), await self._registry.active()
+        scope, model = self._registry.scope, self._registry.model
+        trial = await self._store.read(lambda db: canaries.last(db, scope, model))
+        now_so = dict(serving.unserved(rows, active))
+        for key in await self._store.read(lambda db: news.told_of(db, "unserved")):
+            if key.rpartition(" ")[0] not in now_so:
+                await self._courier.over(key)
+        for subject, text in (*now_so.items(), *serving.ended(trial, self._clock.now())):
+            for owner in self._owners():
+                await self._tell(f"{subject} {owner}", owner, text)
 
     async def _look_at_ratings(self) -> None:
         """Tell once of ratings that have begun to contradict; looks only when there are new ones.
@@ -125,6 +139,13 @@ class OwnerNews:
         if run.state == "activated" and row is not None and row.version == active:
             made_of = await self._store.read(lambda db: news.material(db, [run.id]))
             return live(row.version, made_of, run.reason)
+        if run.state == "activated" and row is not None and row.waits == PINNED:
+            return lineage.waits(row.version, active)
+        if run.state == "activated" and row is not None and row.waits == adapters.CANARY:
+            return (
+                f"v{row.version} has passed its gate, and is tried on a share of the conversations: "
+                f"what people say of it decides.\n{run.reason}"
+            )
         if number == 0 and run.state in ("refused", "failed"):
             readiness = await self._readiness()
             again = run.state == "failed" and [r.state for r in found[1:2]] == ["failed"]

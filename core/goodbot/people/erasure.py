@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from goodbot.adapters import AdapterRegistry
+from goodbot.adapters import AdapterRegistry, retention
 from goodbot.clock import Clock
 from goodbot.connector import Connector
 from goodbot.errors import ServerError, boundary
@@ -69,17 +68,12 @@ class Eraser:
 
     async def _erase_adapters(self) -> list[int]:
         erased: list[int] = []
-        served = await self._served()
+        served = {await self._served(), self._registry.canary}
         rows = await self._store.read(lambda db: forgetting.to_erase(db, self._registry.scope))
         for row in rows:
-            if row.version == served:
+            if row.version in served:
                 continue
-            path = self._registry.root / row.directory
-            if path.exists():
-                await asyncio.to_thread(shutil.rmtree, path)
-            await self._store.write(
-                lambda db, v=row.version: forgetting.set_erased(db, v, self._clock.now())
-            )
+            await retention.erase(self._store, self._registry.root, row, self._clock.now())
             logger.info("v%d is erased: %s", row.version, row.tainted)
             erased.append(row.version)
         return erased

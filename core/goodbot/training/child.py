@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from goodbot.backend import BackendSpec
@@ -63,15 +63,30 @@ async def train(
     SIGKILL), and so does a silence of an hour. Raises TrainingError with the child's reason, or
     with how it died.
     """
+    return await run((backend.worker, mode, backend.factory), job, on_event)
+
+
+async def run(
+    module: Sequence[str],
+    job: Mapping[str, Any],
+    on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+    *,
+    environ: Mapping[str, str] | None = None,
+    who: str = "trainer",
+) -> Mapping[str, Any]:
+    """Run a job in any child that speaks like a trainer: `python -m MODULE …`. `who` is for errors.
+
+    Returns the `done` event. Raises TrainingError.
+    """
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", backend.worker, mode, backend.factory,
+        sys.executable, "-m", *module,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        limit=_LINE_LIMIT, env=child_environment(),
+        limit=_LINE_LIMIT, env=child_environment() if environ is None else environ,
     )  # fmt: skip
     stderr: deque[str] = deque(maxlen=20)
-    drain = asyncio.create_task(_drain(process, stderr), name="trainer log")
+    drain = asyncio.create_task(_drain(process, stderr), name=f"{who} log")
     try:
-        last = await _converse(process, job, on_event)
+        last = await _converse(process, job, on_event, who)
         # Its last word is said; a thread or a grandchild of it may still hold it, or its stderr.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORD_SECONDS):
@@ -97,53 +112,54 @@ async def train(
     if last.get("event") == "failed":
         raise TrainingError(str(last.get("reason")), kind=str(last.get("kind", "error")))
     for line in stderr:
-        logger.warning("trainer: %s", line)
+        logger.warning("%s: %s", who, line)
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         if name == "SIGKILL":
-            raise TrainingError("the trainer was killed by SIGKILL (out of memory?)", kind="killed")
-        raise TrainingError(f"the trainer was killed by {name}", kind="died")
-    raise TrainingError(f"the trainer ended without a result (exit code {code})", kind="died")
+            raise TrainingError(f"the {who} was killed by SIGKILL (out of memory?)", kind="killed")
+        raise TrainingError(f"the {who} was killed by {name}", kind="died")
+    raise TrainingError(f"the {who} ended without a result (exit code {code})", kind="died")
 
 
 async def _converse(
     process: asyncio.subprocess.Process,
     job: Mapping[str, Any],
     on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+    who: str,
 ) -> Mapping[str, Any]:
     assert process.stdin is not None  # noqa: S101  opened as pipes
     assert process.stdout is not None  # noqa: S101
     process.stdin.write(json.dumps(job).encode() + b"\n")
     with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells more
-        await _patiently(process.stdin.drain())
+        await _patiently(process.stdin.drain(), who)
         process.stdin.close()
     last: Mapping[str, Any] = {}
-    while event := await _next_event(process.stdout):
+    while event := await _next_event(process.stdout, who):
         last = event
         if last["event"] in _PASSED_ON:
             await on_event(last)
     return last
 
 
-async def _next_event(stdout: asyncio.StreamReader) -> Mapping[str, Any] | None:
+async def _next_event(stdout: asyncio.StreamReader, who: str) -> Mapping[str, Any] | None:
     try:
-        line = await _patiently(stdout.readline())
+        line = await _patiently(stdout.readline(), who)
         event = json.loads(line) if line else None
     except (ValueError, RecursionError) as error:
-        raise TrainingError("the trainer wrote something that is not its protocol") from error
+        raise TrainingError(f"the {who} wrote something that is not its protocol") from error
     if line and not (isinstance(event, dict) and "event" in event):
-        raise TrainingError("the trainer wrote something that is not its protocol")
+        raise TrainingError(f"the {who} wrote something that is not its protocol")
     return cast("Mapping[str, Any] | None", event)
 
 
-async def _patiently(work: Awaitable[_T]) -> _T:
+async def _patiently(work: Awaitable[_T], who: str) -> _T:
     """Wait for the child, but not for ever. Raises TrainingError."""
     try:
         async with asyncio.timeout(_SILENT_SECONDS):
             return await work
     except TimeoutError as error:
         raise TrainingError(
-            f"the trainer has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended",
+            f"the {who} has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended",
             kind="silent",
         ) from error
 

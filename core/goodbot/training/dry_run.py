@@ -25,6 +25,7 @@ from goodbot.store.progress import Underway
 from goodbot.training import child, rounds
 from goodbot.training.job import make_job
 from goodbot.training.settings import shape
+from goodbot.training.tenancy import Plan, Tenancy
 
 logger = logging.getLogger(__name__)
 
@@ -55,13 +56,15 @@ class Prospect:
     """As the worker protocol has it (`docs/worker-protocol.md`)."""
     unknown: str
     """Why there is no estimate, as a sentence."""
+    tenancy: Plan
+    """How it would share the memory with the model that answers."""
 
 
 async def look(
     store: Store, registry: AdapterRegistry, *, parent: int, waiting: Underway | None,
     backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
     settings: Mapping[str, Any], model: Path, seed: int, pool: claimable.Pool, staging: Path,
-    anchors: Sequence[Sequence[Message]], busy: bool,
+    anchors: Sequence[Sequence[Message]], busy: bool, tenancy: Tenancy,
 ) -> Prospect:  # fmt: skip
     """What a run from `parent`, or the one that is `waiting`, would do. `busy`: one trains now, and
     nothing is computed beside it. Raises StoreError, AdapterError."""
@@ -101,6 +104,7 @@ async def look(
         layers=model_shape.layers if model_shape else 0,
         estimate=estimate,
         unknown=unknown,
+        tenancy=await tenancy.look(model, settings),
     )
 
 

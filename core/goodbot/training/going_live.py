@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
 from goodbot.adapters import AdapterRegistry, Manifest, publish
+from goodbot.adapters.lineage import waits
+from goodbot.adapters.registry import NotServedError
 from goodbot.clock import Clock
 from goodbot.errors import AdapterError, ServerError
 from goodbot.plugins import PluginHost
 from goodbot.server import BASE
-from goodbot.store import Store, access, adapters, claimable, runs
+from goodbot.store import Store, access, adapters, canaries, claimable, comparisons, runs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,13 +41,15 @@ class GoingLive:
 
     def __init__(
         self, *, store: Store, registry: AdapterRegistry, plugins: PluginHost, clock: Clock,
-        pool: claimable.Pool,
+        pool: claimable.Pool, ask: str = "never",
     ) -> None:  # fmt: skip
+        """`ask` as in `[serving]`: when owners are asked which version is better."""
         self._store = store
         self._registry = registry
         self._plugins = plugins
         self._clock = clock
         self._pool = pool
+        self._ask = ask
 
     async def go(
         self, run: int, *, active: int, parent: int, output: Path, metrics: Mapping[str, Any],
@@ -62,8 +66,8 @@ class GoingLive:
             return Verdict(run=run, state="refused", reason=objection)
         manifest = Manifest(
             version=version, parent=parent, run=run, model=self._pool.model, files={},
-            metrics=dict(metrics),
-        )  # fmt: skip
+            metrics=dict(metrics), ratings=await self._store.read(lambda db: runs.learnt(db, run)),
+        ).on(await asyncio.to_thread(self._registry.base))  # fmt: skip
         directory, manifest = await asyncio.to_thread(
             publish, output, self._registry.root, manifest
         )
@@ -74,7 +78,7 @@ class GoingLive:
         )  # fmt: skip
         if objection := await self._commit(run, row, directory):
             return Verdict(run=run, state="superseded", reason=objection)
-        return await self._activate(run, active, version, gate)
+        return await self._activate(run, active, parent, version, gate)
 
     async def _commit(self, run: int, row: adapters.AdapterRow, directory: Path) -> str:
         """Record the adapter, unless there is an objection; returns that, and removes the files."""
@@ -97,23 +101,66 @@ class GoingLive:
         return objection
 
     async def _activate(
-        self, run: int, active: int, version: int, gate: Mapping[str, Any]
+        self, run: int, active: int, parent: int, version: int, gate: Mapping[str, Any]
     ) -> Verdict:
         """Make it live; the run ends in the transaction that moves the pointer, or not at all.
 
-        The pointer must still be where it was when the run began: a rollback meanwhile wins.
+        The pointer must still be where it was when the run began, or at what the run continues: a
+        rollback meanwhile wins.
         """
         reason = str(gate["reason"])
         verdict = Verdict(run=run, state="activated", reason=reason, version=version)
 
-        async def guard(db: aiosqlite.Connection) -> bool:
+        if await self._registry.active() == parent:
+            active = parent  # what it continues has waited, and went live meanwhile
+        old = await self._registry.usable_ancestor(active)
+        untainted = old == active  # a tainted one is replaced at once
+        share = self._registry.share if untainted else 0.0
+        held = self._ask == "before" and untainted
+
+        async def ends(db: aiosqlite.Connection, *, ask: bool) -> bool:
             if await runs.objection(db, run):
                 return False
+            now = self._clock.now()
             await access.set_switch(db, adapters.retrain_switch(self._pool.model), "")
-            return await runs.finish(db, run, "activated", reason, gate, self._clock.now())
+            ended = await runs.finish(db, run, "activated", reason, gate, now)
+            if ended and ask:
+                await comparisons.open_(
+                    db, self._pool, run=run, old=old, new=version, held=held, now=now
+                )
+            return ended
+
+        async def guard(db: aiosqlite.Connection) -> bool:
+            return await ends(db, ask=self._ask != "never")
+
+        async def hold(db: aiosqlite.Connection) -> str:
+            pinned = await adapters.stays(db, active)
+            if not (pinned or share or held) or not await ends(db, ask=not (pinned or share)):
+                return ""
+            if share and not pinned:
+                await canaries.begin(
+                    db, self._pool.scope, self._pool.model, version, active, self._clock.now()
+                )
+                return f"{share:.0%} of the conversations meet v{version} first."
+            await adapters.hold(db, version, adapters.PINNED if pinned else comparisons.WAITS)
+            return waits(version, active) if pinned else f"v{version} waits: {comparisons.WAITS}."
+
+        async def unserved(db: aiosqlite.Connection) -> bool:
+            ended = await ends(db, ask=False)
+            if ended:
+                await adapters.hold(db, version, adapters.UNSERVED)
+            return ended
 
         try:
+            if sentence := await self._store.write(hold):
+                if share:
+                    await self._registry.refresh()
+                return replace(verdict, reason=f"{reason} {sentence}")
             live = await self._registry.activate(version, expected=active, guard=guard)
+        except NotServedError as error:  # nothing is wrong with what was learnt
+            if await self._store.write(unserved):
+                return replace(verdict, reason=f"{reason} It waits: {error}.")
+            live = False
         except (AdapterError, ServerError) as error:
             return Verdict(run=run, state="failed", reason=f"it did not go live: {error}")
         if not live:

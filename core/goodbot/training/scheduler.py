@@ -54,19 +54,19 @@ class Scheduler:
 
     def __init__(
         self, *, store: Store, registry: AdapterRegistry, trainer: Trainer, plugins: PluginHost,
-        clock: Clock, config: TrainingConfig, pool: claimable.Pool, gauge: Gauge,
+        clock: Clock, config: TrainingConfig, pool: claimable.Pool, gauge: Gauge, objection: str = "",
     ) -> None:  # fmt: skip
         self._store = store
         self._registry = registry
-        self._trainer = trainer
+        self._trainer = self._runner = trainer
+        """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
         self._gauge = gauge
+        self._objection = objection  # of the config: nothing that is trained could answer
         self._plugins = plugins
         self._clock = clock
         self._config = config
         self._pool = pool
         self._retrain = adapters.retrain_switch(pool.model)
-        self._runner = trainer
-        """Whose run is or was the last: this model's trainer, or that of one to switch to."""
         self._wake = asyncio.Event()
         self._run: asyncio.Task[Verdict] | None = None
         self._last_talk = float("-inf")
@@ -156,8 +156,7 @@ class Scheduler:
     async def readiness(self) -> Readiness:
         """Whether an automatic run is due now."""
         needed = self._config.min_ratings
-        standing = await self.standing()
-        available = standing.available
+        available = (await self.standing()).available
 
         def answer(due: bool, why: str) -> Readiness:
             return Readiness(
@@ -174,6 +173,8 @@ class Scheduler:
             return answer(False, f"training is paused{where}; `resume` lets it go on")
         if await self._store.read(lambda db: access.switch(db, "off")):
             return answer(False, "goodbot is off: the base model answers; `resume` brings it back")
+        if self._objection:
+            return answer(False, self._objection)
         if waiting is not None:
             return await self._to_go_on(answer, waiting)
         if available < enough:
@@ -255,12 +256,11 @@ class Scheduler:
         """Start a run now; with `replay_on` one that replays all ratings on another base model.
 
         An `automatic` one takes what nobody else wants of the machine.
-        Raises UsageError when one is under way.
+        Raises UsageError when one is under way, or would be for nothing.
         """
-        if self.training:
-            raise UsageError("a training is already under way")
-        self._runner = replay_on or self._trainer
-        self._automatic = automatic
+        if self._objection or self.training:
+            raise UsageError(self._objection or "a training is already under way")
+        self._runner, self._automatic = replay_on or self._trainer, automatic
         replay, background = replay_on is not None, automatic and self._config.max_load < 1
         self._run = asyncio.create_task(
             self._runner.run(why, at_least=at_least, replay=replay, background=background),

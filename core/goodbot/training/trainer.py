@@ -30,6 +30,7 @@ from goodbot.store import Store, claimable, codec, progress, runs, set_aside
 from goodbot.training import dry_run, rounds
 from goodbot.training.going_live import GoingLive, Verdict
 from goodbot.training.job import make_job
+from goodbot.training.tenancy import Tenancy
 from goodbot.training.tries import Tries
 
 logger = logging.getLogger(__name__)
@@ -44,16 +45,16 @@ class Trainer:
         self, *, store: Store, registry: AdapterRegistry, plugins: PluginHost, clock: Clock,
         backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
         settings: Mapping[str, Any], model: Path, seed: int, pool: claimable.Pool, staging: Path,
-        anchors: Sequence[Sequence[Message]] = (),
+        tenancy: Tenancy, anchors: Sequence[Sequence[Message]] = (), ask: str = "never",
     ) -> None:  # fmt: skip
         self._store, self._registry, self._plugins, self._clock = store, registry, plugins, clock
         self._backend, self._policy, self._config = backend, policy, config
         self._settings, self._model, self._seed = settings, model, seed
-        self._pool, self._staging = pool, staging
+        self._pool, self._staging, self.tenancy = pool, staging, tenancy
         self._anchors = [list(messages) for messages in anchors]
         self._tries = Tries(store=store, backend=backend)
         self._going_live = GoingLive(
-            store=store, registry=registry, plugins=plugins, clock=clock, pool=pool
+            store=store, registry=registry, plugins=plugins, clock=clock, pool=pool, ask=ask
         )
         self._gate: Mapping[str, Any] = {}
         self._unwritten: Verdict | None = None
@@ -74,24 +75,22 @@ class Trainer:
         """
         self.ending = STOPPED
         active = await self._registry.active()
-        parent = await self._registry.usable_ancestor(active)
+        parent = await self._registry.usable_ancestor(await self._registry.head())
         taken = await self._taken_up(replay)
         run, items = taken or await self._claimed(parent, why, at_least, replay)
-        folder = self._folder(run)
         self.progress = {"phase": "load", "step": 0, "steps": 0}
         self._gate = {}
         try:
             await self._plugins.on_training_started(run, len(items))
             job = await make_job(
                 self._store, self._registry, run=run, parent=parent, items=items,
-                model=self._model, pool=self._pool, folder=folder,
+                model=self._model, pool=self._pool, folder=self._folder(run),
                 settings=self._settings, seed=self._seed, anchors=self._anchors, background=background,
             )  # fmt: skip
             verdict = await self._train(run, active, parent, job, Path(job["output"]))
-        except TrainingError as error:
-            verdict = Verdict(run=run, state="failed", reason=str(error), kind=error.kind)
         except GoodbotError as error:
-            verdict = Verdict(run=run, state="failed", reason=str(error))
+            kind = error.kind if isinstance(error, TrainingError) else ""
+            verdict = Verdict(run=run, state="failed", reason=str(error), kind=kind)
         except asyncio.CancelledError:
             if self.ending or not await self._suspended(run):
                 await self._finish(self._ended(run))
@@ -106,14 +105,14 @@ class Trainer:
 
     async def dry_run(self, *, busy: bool = False) -> dry_run.Prospect:
         """What `run` would do now and what it would cost, without doing it."""
-        parent = await self._registry.usable_ancestor(await self._registry.active())
+        parent = await self._registry.usable_ancestor(await self._registry.head())
         async with self._looking:
             return await dry_run.look(
                 self._store, self._registry, parent=parent,
                 waiting=None if busy else await self.underway(), backend=self._backend,
                 policy=self._policy, config=self._config, settings=self._settings,
                 model=self._model, seed=self._seed, pool=self._pool, staging=self._staging,
-                anchors=self._anchors, busy=busy,
+                anchors=self._anchors, busy=busy, tenancy=self.tenancy,
             )  # fmt: skip
 
     async def underway(self) -> progress.Underway | None:
@@ -156,7 +155,7 @@ class Trainer:
         found = await self.underway()
         if found is None:
             return None
-        parent = await self._registry.usable_ancestor(await self._registry.active())
+        parent = await self._registry.usable_ancestor(await self._registry.head())
         objection = await self._store.read(
             lambda db: progress.objection(
                 db, found, self._pool, parent=parent, settings=self._full_settings()
@@ -242,16 +241,17 @@ class Trainer:
     async def _train(
         self, run: int, active: int, parent: int, job: Mapping[str, Any], output: Path
     ) -> Verdict:
-        done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
-        gate = self._gate
-        reason = str(gate.get("reason", "the trainer reported no gate"))
-        if not gate.get("passed"):
-            return Verdict(run=run, state="refused", reason=reason)
-        metrics: dict[str, Any] = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
-        return await self._going_live.go(
-            run, active=active, parent=parent, output=output, metrics=metrics,
-            baseline=dict(done["baseline"]), gate=gate,
-        )  # fmt: skip
+        async with self.tenancy.room(self._model, self._settings, self._pool.model) as come_back:
+            done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
+            gate = {"reason": "the trainer reported no gate", **self._gate}
+            if not gate.get("passed"):
+                return Verdict(run=run, state="refused", reason=str(gate["reason"]))
+            await come_back()
+            metrics = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
+            return await self._going_live.go(
+                run, active=active, parent=parent, output=output, metrics=metrics,
+                baseline=dict(done["baseline"]), gate=gate,
+            )  # fmt: skip
 
     async def _finish(self, verdict: Verdict) -> None:
         """`_conclude`, which also ends when it is cancelled: who tracks the run waits for its end."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import aiosqlite
 
 from goodbot.errors import GoodbotError
+from goodbot.serving.proof import Verdict
 
 if TYPE_CHECKING:
     from goodbot.app import App
@@ -33,10 +34,13 @@ async def store_answers(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
 
 
 async def parts(app: App) -> Mapping[str, str]:
-    """`ok` or `down` of the store, the model's server and each connector, by name."""
+    """`ok` or `down` of the store, the model's server and each connector, by name.
+
+    A server that answers, but turned out to do so without the adapter, is down as well.
+    """
     found = {
         "store": await store_answers(app),
-        "model": app.server.healthy(),
+        "model": app.server.healthy() and app.registry.proof.verdict is not Verdict.BASE,
         **{name: name not in app.connectors.problems for name in app.connectors.running},
     }
     return {name: OK if well else DOWN for name, well in found.items()}

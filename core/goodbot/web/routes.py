@@ -8,7 +8,7 @@ from aiohttp import hdrs, web
 
 from goodbot.errors import ConfigError
 from goodbot.web.health import PATHS
-from goodbot.web.unready import not_yet
+from goodbot.web.unready import SCRIPT_PATH, not_yet
 
 LARGEST = 1 << 20
 """Bytes of a request's body; a message is a few thousand."""
@@ -31,7 +31,7 @@ def application(
 
     made = web.Application(client_max_size=LARGEST, middlewares=[gate])
     made.on_response_prepare.append(_unnamed)
-    taken = dict.fromkeys(PATHS, "goodbot itself")
+    taken = dict.fromkeys((*PATHS, SCRIPT_PATH), "goodbot itself")
     for name, own in routes.items():
         paths = {one.path for one in own if isinstance(one, web.RouteDef)}
         for path in sorted(paths):

@@ -16,10 +16,9 @@ from aiohttp import web
 
 from goodbot.config import HttpConfig
 from goodbot.errors import ConfigError
-from goodbot.web import health, names
+from goodbot.web import health, names, unready
 from goodbot.web.health import Said
 from goodbot.web.http import Parts
-from goodbot.web.unready import not_yet
 
 logger = logging.getLogger(__name__)
 
@@ -108,9 +107,11 @@ class HttpServer:
             return Said(421, {"status": "this host name is not goodbot's"})
         if request.path in health.PATHS:
             return await health.answer(request, self._parts)
+        if request.path == unready.SCRIPT_PATH:
+            return unready.script()
         server = self._mounted.server if self._mounted else None
         if server is None or not isinstance(request, web.Request):
-            return not_yet(request, "starting")
+            return unready.not_yet(request, "starting")
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  aiohttp runs each request in one
         self._under_way.add(task)

@@ -13,24 +13,23 @@ _STYLE = (
     ":root{color-scheme:light dark}"
     "body{display:grid;min-height:90vh;place-content:center;text-align:center;font:1.1rem system-ui}"
 )
+SCRIPT_PATH = "/unready.js"
+"""Answered at any time: what the page asks for may come when the daemon has just begun to answer."""
 # No `<meta http-equiv="refresh">`: with a one-time code behind the `#` it would only scroll there.
-_SCRIPT = "setTimeout(() => location.reload(), 2000)"
+_SCRIPT = "setTimeout(() => location.reload(), 2000);\n"
 _PAGE = (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     '<meta name="viewport" content="width=device-width, initial-scale=1"><title>goodbot</title>'
-    f"<style>{_STYLE}</style><script>{_SCRIPT}</script></head><body>"
+    f'<style>{_STYLE}</style><script src="{SCRIPT_PATH}"></script></head><body>'
     '<p role="status">goodbot cannot answer yet. This page tries again by itself…</p></body></html>\n'
 )
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _HEADERS = {
     hdrs.RETRY_AFTER: "5", hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": (
-        f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)};"
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; script-src 'self';"
         " base-uri 'none'; frame-ancestors 'none'"
     ),
 }  # fmt: skip
@@ -42,3 +41,11 @@ def not_yet(request: web.BaseRequest, status: str) -> web.Response:
     if request.method == hdrs.METH_GET and wants_page:
         return web.Response(status=503, text=_PAGE, content_type="text/html", headers=_HEADERS)
     return Said(503, {"status": status}, {hdrs.RETRY_AFTER: "5"})
+
+
+def script() -> web.Response:
+    """What makes the page try again: a file of its own, for no page here has script in it."""
+    return web.Response(
+        text=_SCRIPT, content_type="text/javascript",
+        headers={hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff"},
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +65,8 @@ class Draft:
     """What `[model] path` is set to; `demo` is the tiny demonstration model, labelled."""
     chosen: tuple[Proposal, Obtained] | None = None
     """A model that was looked up in this dialogue."""
+    serving: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What `[serving]` is set to, for a server that goes on answering."""
     backend: str = ""
     preset: str = ""
     """`OWN`: what the config file says stays."""

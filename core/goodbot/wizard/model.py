@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ def ask_model(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     choices = _choices(place, kept)
     while True:
         draft.missing.pop("model", None)
-        draft.chosen = None
+        draft.chosen, draft.serving = None, {}
         wanted = _wanted(dialogue, choices)
         if wanted in (kept, DEMO, LATER):
             draft.model = "" if wanted == LATER else wanted
@@ -40,6 +40,7 @@ def ask_model(dialogue: Dialogue, place: Place, draft: Draft) -> None:
             proposal = _look_up(dialogue, place, draft, wanted)
             if obtained := _get(dialogue, place, proposal, sure=wanted != AUTO):
                 draft.model, draft.chosen = obtained.reference, (proposal, obtained)
+                draft.serving = _goes_on(dialogue, place, proposal)
                 if wanted == AUTO and draft.backend == AUTO:
                     draft.backend = proposal.backend  # it was proposed for this one
                 return
@@ -105,6 +106,15 @@ def _look_up(dialogue: Dialogue, place: Place, draft: Draft, wanted: str) -> Pro
     if note := left_behind(home, place.config.model.path, found):
         dialogue.hint(note)
     return found
+
+
+def _goes_on(dialogue: Dialogue, place: Place, proposal: Proposal) -> Mapping[str, str]:
+    """`[serving]`, if the server that was named shall go on answering."""
+    from goodbot.models.choose import answering
+
+    question = answering(proposal, place.config.serving.server)
+    agreed = bool(question) and dialogue.asks and dialogue.confirm("", question, default=False)
+    return proposal.serving if agreed else {}
 
 
 def _get(dialogue: Dialogue, place: Place, proposal: Proposal, *, sure: bool) -> Obtained | None:

@@ -67,9 +67,10 @@ def _fill_bot(file: ConfigFile, draft: Draft) -> None:
         for key in KEYS:
             file.remove(f"training.settings.{key}")
     if draft.chosen:
-        from goodbot.models.choose import settle
+        from goodbot.models.choose import go_on_answering, settle
 
         settle(file, *draft.chosen)
+        go_on_answering(file, draft.serving)
 
 
 def _fill_connector(file: ConfigFile, draft: Draft, *, pairs: bool) -> None:

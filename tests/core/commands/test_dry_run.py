@@ -51,7 +51,7 @@ async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: P
         await bot.react(made[8], "👎", user="rater")  # the owner said good: a tie
         result = await ask(bot)
         assert result.text.splitlines() == [
-            f"Would train {bot.app.model.name}, going on from the base model.",
+            f"Would train {bot.app.model.name}, from the base model.",
             "Rated answers: 6 to learn from, 2 held out, which the gate asks about and a later run "
             "learns from.",
             "Not used: 1 of these too long (over 4096 tokens); 1 without a side (as much good as bad "
@@ -61,6 +61,8 @@ async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: P
             "Time: about 4.8 s of processor time (4.0 s to 9.0 s, by how soon the gate is sure), 9.6 s "
             "on the clock; measured on a miniature of it. Of it load 4.0 s, gate 0.8 s.",
             "Memory: about 700 MB of 16.0 GB that are free; 96 tokens at once, activations kept.",
+            "Peaks: not known. Both stay: what the model takes cannot be read from its config. It "
+            "answers meanwhile.",
             "Now: it does not start by itself: training starts on command: `train`. `train` starts it "
             "all the same.",
         ]

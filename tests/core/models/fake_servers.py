@@ -42,14 +42,16 @@ class FakeServer(BackgroundServer):
         return app
 
 
-def ollama(*models: dict[str, Any], show: dict[str, Any] | None = None) -> FakeServer:
+def ollama(
+    *models: dict[str, Any], show: dict[str, Any] | None = None, version: str = "0.30.2"
+) -> FakeServer:
     listed = list(models) or [OLLAMA_MODEL]
     openai = [
         {"id": m["name"], "object": "model", "created": 1, "owned_by": "library"} for m in listed
     ]
     return FakeServer(
         {
-            "/api/version": {"version": "0.30.2"}, "/api/tags": {"models": listed},
+            "/api/version": {"version": version}, "/api/tags": {"models": listed},
             "/v1/models": {"object": "list", "data": openai}, "/api/show": show or {},
         }
     )  # fmt: skip

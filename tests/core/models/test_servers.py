@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from goodbot.errors import ConfigError, UsageError
-from goodbot.models import served, servers
-from goodbot.models.servers import checked, discover, usual
+from goodbot.models import served, servers, serving
+from goodbot.models.servers import FoundServer, ServedModel, checked, discover, usual
 
 from tests.core.models import fake_servers
 from tests.core.models.conftest import TINY
@@ -102,14 +103,62 @@ def test_a_served_model_leads_to_its_weights_and_says_what_it_costs(
     with fake_servers.ollama() as one, fake_servers.vllm() as two:
         _ports(monkeypatch, one, two)
         for wanted in ("ollama/qwen3:4b", "qwen3:4b", one.url):
-            name, note = served.source(wanted)
+            name, note, _ = served.source(wanted)
             assert name == "Qwen/Qwen3-4B"
             assert "Ollama serves a copy of qwen3:4b (4.0B Q4_K_M gguf)" in note
-            assert "beside the 2.6 GB of its copy" in note
+            assert "beside the 2.6 GB of its copy. Ollama can go on answering instead" in note
         assert served.source("vllm/served")[0] == "Qwen/Qwen3-1.7B"
-        assert served.source("Qwen/Qwen3-8B") == ("Qwen/Qwen3-8B", "")
+        assert served.source("Qwen/Qwen3-8B") == ("Qwen/Qwen3-8B", "", {})
         with pytest.raises(UsageError, match="does not offer 'other'; it offers qwen3:4b"):
             served.source("ollama/other")
+
+
+def test_a_server_that_takes_adapters_is_proposed_to_go_on_answering(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with fake_servers.ollama() as fake, fake_servers.vllm() as other:
+        _ports(monkeypatch, fake, other)
+        found = served.source("ollama/qwen3:4b")
+        assert found.serving == {"server": "ollama", "url": fake.url, "model": "qwen3:4b"}
+        assert f'[serving] server = "ollama", url = "{fake.url}", model = "qwen3:4b".' in found.note
+        assert served.source("vllm/served").serving["server"] == "vllm"
+    with fake_servers.ollama(version="0.29.1") as fake:
+        _ports(monkeypatch, fake)
+        found = served.source("ollama/qwen3:4b")
+        assert (found.source, found.serving) == ("Qwen/Qwen3-4B", {})
+        assert "Ollama 0.29.1 runs no adapters: 0.30 and newer can go on answering." in found.note
+
+
+def test_at_its_usual_place_a_server_needs_no_url() -> None:
+    assert serving.settings("ollama", "http://127.0.0.1:11434") == {"server": "ollama"}
+    found = FoundServer(
+        kind="ollama", url="http://127.0.0.1:11434", models=(), version="0.34.1-rc1"
+    )
+    assert serving.proposed(found, 'a"b') == {"server": "ollama", "model": 'a"b'}
+    line = serving.written({"server": "ollama", "model": 'a"b'})
+    assert tomllib.loads(line.replace("[serving] ", "").replace(", ", "\n"))["model"] == 'a"b'
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("llamacpp", 'can answer instead: [serving] server = "llamacpp".'),
+     ("lmstudio", "LM Studio takes no adapters while it runs."),
+     ("openai", "takes no adapters while it runs.")],
+)  # fmt: skip
+def test_servers_that_take_no_adapters_are_not_proposed(kind: str, words: str) -> None:
+    model = ServedModel(name="m", root="Qwen/Qwen3-1.7B")
+    found = served.weights(FoundServer(kind=kind, url="http://127.0.0.1:1", models=(model,)), model)
+    assert found.serving == {}
+    assert found.note.endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("version", "numbers", "old"),
+    [("0.29.9", (0, 29, 9), True), ("0.30.0-rc3", (0, 30, 0), False), ("0.0.0", (), False),
+     ("1.2", (1, 2), False), ("master", (), False), ("", (), False), ("0.9999999", (), False)],
+)  # fmt: skip
+def test_versions_of_ollama(version: str, numbers: tuple[int, ...], old: bool) -> None:
+    assert (serving.numbered(version), serving.too_old(version)) == (numbers, old)
 
 
 def test_a_server_with_several_models_asks_which(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +194,7 @@ def test_a_model_made_from_another_says_what_is_left_behind(
     details = {**OLLAMA_MODEL["details"], "parent_model": "qwen3:4b"}  # type: ignore[dict-item]
     with fake_servers.ollama({**OLLAMA_MODEL, "name": "pirate", "details": details}) as fake:
         _ports(monkeypatch, fake)
-        name, note = served.source("pirate")
+        name, note, _ = served.source("pirate")
     assert name == "Qwen/Qwen3-4B"
     assert "What pirate adds to qwen3:4b does not come along" in note
 
@@ -160,7 +209,7 @@ def test_a_directory_that_vllm_serves_is_taken(
 
 def test_a_server_that_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOODBOT_SERVER_PORTS", "")
-    name, note = served.source("ollama/qwen3:0.6b")
+    name, note, _ = served.source("ollama/qwen3:0.6b")
     assert (name, note.partition(";")[0]) == ("Qwen/Qwen3-0.6B", "Ollama does not run")
     with pytest.raises(ConfigError, match="vLLM does not answer"):
         served.source("vllm/mine")

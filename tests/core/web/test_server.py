@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from pathlib import Path
+from urllib.parse import urljoin
 
 import aiohttp
 import pytest
@@ -80,8 +81,11 @@ async def test_a_person_who_is_too_early_gets_a_page_that_asks_again(unused_tcp_
     async with aiohttp.ClientSession() as client:
         async with client.get(url, headers={"Accept": "text/html,*/*;q=0.8"}) as page:
             assert (page.status, page.content_type) == (503, "text/html")
-            assert "location.reload()" in await page.text()
-            assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+            assert '<script src="/unready.js"></script>' in await page.text()
+            assert "script-src 'self';" in page.headers["Content-Security-Policy"]
+        async with client.get(urljoin(url, "/unready.js")) as script:
+            assert (script.status, script.content_type) == (200, "text/javascript")
+            assert "location.reload()" in await script.text()
         for method, accept in (("GET", "*/*"), ("POST", "text/html")):
             async with client.request(method, url, headers={"Accept": accept}) as said:
                 assert (said.status, await said.json()) == (503, {"status": "starting"})

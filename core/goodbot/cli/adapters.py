@@ -1,0 +1,113 @@
+"""`goodbot adapters import PATH` and `export VERSION`: files of adapters from and to elsewhere.
+
+Both work beside a running daemon, which is only asked what a version is, or told what to record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from goodbot import config
+from goodbot.adapters import exporting, importing, manifest
+from goodbot.app import open_plugins
+from goodbot.cli import client, output
+from goodbot.clock import SystemClock
+from goodbot.errors import UsageError
+from goodbot.models import ResolvedModel, resolve
+
+
+def bring_in(arguments: argparse.Namespace) -> int:
+    """Check it here, let it be recorded, and with `--activate` let it answer."""
+    return asyncio.run(_bring_in(arguments))
+
+
+async def _bring_in(arguments: argparse.Namespace) -> int:
+    source: Path = arguments.path.expanduser()
+    home: Path = arguments.home
+    if not source.exists():
+        raise UsageError(f"there is no {source}")
+    model = _model(arguments)
+    with output.progress_line(quiet=arguments.json) as show:
+        async with importing.prepared(source, home, model, _told(show, "reading")) as made:
+            answer = await _ask(arguments, "adapters", ["import", made.name])
+    version = int(answer["data"]["version"])
+    texts = [*(f"Note: {note}." for note in made.notes), answer["text"]]
+    live = False
+    if arguments.activate:
+        answer_ = await _ask(arguments, "rollback", [str(version)])
+        texts.append(f"v{version} answers now." if answer_["data"]["version"] == version else "")
+        live = answer_["data"]["version"] == version
+    data = {**answer["data"], "notes": list(made.notes), "active": live}
+    output.print_answer({"text": "\n".join(texts), "data": data}, as_json=arguments.json)
+    return 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write one version to `--out`, read it back, say what it is for."""
+    return asyncio.run(_export(arguments))
+
+
+async def _export(arguments: argparse.Namespace) -> int:
+    kind: str = arguments.format
+    out: Path = arguments.out.expanduser()
+    model = _model(arguments)
+    path: Path | None = None
+    known: manifest.Manifest | None = None
+    if arguments.version != "base":
+        data = (await _ask(arguments, "adapters", ["show", arguments.version]))["data"]
+        if data["model"] != model.name:
+            raise UsageError(
+                f"v{data['version']} belongs to the model {data['model']}: `goodbot model switch` to it first"
+            )
+        root = arguments.home / "adapters"
+        path = await asyncio.to_thread(manifest.verify, root, data["directory"], data["sha256"])
+        known = await asyncio.to_thread(manifest.inspect, root, data["directory"])
+    now = SystemClock().now()
+    with output.progress_line(quiet=arguments.json) as show:
+        proof = await exporting.export(
+            kind, path, known, out, model=model.path, now=now, progress=_told(show, "writing")
+        )
+    size = sum(f.stat().st_size for f in ([out] if out.is_file() else out.iterdir()) if f.is_file())
+    name, use = "The base model", "what a GGUF LoRA of it is loaded on"
+    if known is not None:
+        name, use = f"v{known.version}", exporting.KINDS[kind]
+    text = f"{name} is in {out} ({size / 1e6:.1f} MB), read back and compared: {use}."
+    told = {
+        "version": known.version if known else 0,
+        "format": kind,
+        "out": str(out),
+        "bytes": size,
+    }
+    output.print_answer({"text": text, "data": {**told, "proof": proof}}, as_json=arguments.json)
+    return 0
+
+
+async def _ask(arguments: argparse.Namespace, command: str, words: list[str]) -> dict[str, Any]:
+    """The daemon's answer, or this process's own while none runs."""
+    answer = await asyncio.to_thread(client.call, arguments.home, command, words, _quiet)
+    if answer is not None:
+        return answer
+    from goodbot.cli import offline
+
+    settings = config.load(arguments.home, arguments.config)
+    return await offline.run(settings, command, words, _quiet, server=command == "rollback")
+
+
+def _model(arguments: argparse.Namespace) -> ResolvedModel:
+    settings = config.load(arguments.home, arguments.config)
+    return resolve(settings.model.path, open_plugins(settings).models(), demo=True)
+
+
+def _told(show: Callable[[Mapping[str, Any]], None], phase: str) -> Callable[[int, int], None]:
+    def tell(done: int, of: int) -> None:
+        show({"phase": phase, "step": 100 * done // max(1, of), "steps": 100})
+
+    return tell
+
+
+def _quiet(progress: Mapping[str, Any]) -> None:
+    """Nothing is trained meanwhile."""

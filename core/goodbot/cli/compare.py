@@ -1,0 +1,58 @@
+"""`goodbot compare`: answers the open question in a terminal, or shows two versions side by side."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from goodbot.cli import output
+from goodbot.cli.client import call
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Show what `/rl compare` shows; where a person is there, ask until nothing is open."""
+    answer = _call(arguments, arguments.words)
+    _print(answer, as_json=arguments.json)
+    if arguments.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return 0
+    while (question := answer["data"].get("question")) and (word := _asked(question["choices"])):
+        answer = _call(arguments, [str(question["id"]), word])
+        _print(answer)
+    return 0
+
+
+def _print(answer: Mapping[str, Any], *, as_json: bool = False) -> None:
+    text = answer["text"].replace("`/rl ", "`goodbot ")
+    output.print_answer({**answer, "text": text}, as_json=as_json)
+
+
+def _asked(choices: Sequence[str]) -> str:
+    """What the person says; empty: another time."""
+    while True:
+        sys.stdout.write(f"\n{', '.join(choices)}? (Enter: later) ")
+        sys.stdout.flush()
+        word = sys.stdin.readline().strip().casefold()
+        if not word or word in choices:
+            return word
+
+
+def _call(arguments: argparse.Namespace, words: Sequence[str]) -> Mapping[str, Any]:
+    """Ask the daemon; without one this process does it, with the model where versions are to answer."""
+    answer = call(arguments.home, "compare", list(words), _silent)
+    return answer if answer is not None else _alone(arguments, list(words))
+
+
+def _alone(arguments: argparse.Namespace, words: list[str]) -> Mapping[str, Any]:
+    import asyncio
+
+    from goodbot import config
+    from goodbot.cli import offline
+
+    settings = config.load(arguments.home, arguments.config)
+    return asyncio.run(offline.run(settings, "compare", words, _silent, server=len(words) > 2))
+
+
+def _silent(progress: Mapping[str, Any]) -> None:
+    """Nothing trains for it."""

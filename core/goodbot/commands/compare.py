@@ -1,0 +1,137 @@
+"""compare: the blind question that is open, a choice, or two versions side by side."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from goodbot.commands.base import Call, Command, Result
+from goodbot.comparing import blind, side_by_side
+from goodbot.errors import UsageError
+from goodbot.events import ChannelKind
+from goodbot.people.authorization import Grant, person
+from goodbot.store.comparisons import Comparison, Pair
+
+_USAGE = (
+    "say `compare` for the open question, `compare a`, `b`, `same` or `skip` to answer it, or "
+    "`compare v6 v7 PROMPT` for two versions side by side (`base` is one, too)"
+)
+_NOTHING = (
+    "There is nothing to compare now: after a training that has passed its gate you are asked about "
+    "questions of your own. `compare v6 v7 PROMPT` shows two versions side by side."
+)
+_REST = "It counts once `resume` lets training go on."
+
+
+async def compare(call: Call) -> Result:
+    if call.event.channel.kind is not ChannelKind.PRIVATE:
+        raise UsageError("that is for the two of us: say it in our private chat")
+    words = call.event.args.split(maxsplit=2)
+    if len(words) == 3 and (versions := _versions(words[0], words[1])) is not None:
+        return Result(text="", later=partial(_side_by_side, call, versions, words[2]))
+    match [word.casefold() for word in words]:
+        case []:
+            return await _question(call)
+        case [word] if word in blind.WORDS:
+            return await _chosen(call, word)
+        case [number, word] if word in blind.WORDS and _is_number(number):
+            return await _chosen(call, word, int(number))
+        case _:
+            raise UsageError(_USAGE)
+
+
+async def _side_by_side(call: Call, versions: tuple[int, int], words: str) -> Result:
+    """Told later: other commands do not wait for the model."""
+    answers = await call.services.side_by_side.ask(versions, words)
+    data = {"answers": [{"version": one.version, "text": one.text} for one in answers]}
+    return Result(text=side_by_side.shown(answers), data=data)
+
+
+async def _pairs(call: Call) -> tuple[Comparison | None, list[Pair]]:
+    """The open question, and this person's pairs of it."""
+    comparer = call.services.comparer
+    found = await comparer.current()
+    return found, list(await comparer.pairs(found, person(call.user))) if found else []
+
+
+async def _question(call: Call, said: str = "") -> Result:
+    """The first pair that has no choice yet, after what there is to say of the last one."""
+    found, pairs = await _pairs(call)
+    waiting = next((pair for pair in pairs if not pair.choice), None)
+    if found is None or waiting is None:
+        return Result(text=f"{said} {_why_not(found, pairs)}".strip(), data={"question": None})
+    opening = [said or blind.invitation(found)]
+    first, second = blind.answers(waiting)
+    data: dict[str, Any] = {
+        "question": {
+            "id": waiting.id, "prompt": waiting.question, "a": first, "b": second,
+            "number": pairs.index(waiting) + 1, "of": len(pairs), "choices": list(blind.WORDS),
+        }
+    }  # fmt: skip
+    return Result(
+        text="\n\n".join([*opening, blind.question(pairs, waiting)]),
+        offer=blind.buttons(waiting), data=data,
+    )  # fmt: skip
+
+
+def _why_not(found: Comparison | None, pairs: list[Pair]) -> str:
+    """Why this person is asked nothing now."""
+    if found is None:
+        return _NOTHING
+    new = blind.name(found.new)
+    if found.state == "preparing":
+        return f"The answers to compare {new} by are being written: ask again in a few minutes."
+    if pairs:
+        return f"You have answered all that was asked of you; {new} waits for what others say."
+    return (
+        f"{new[0].upper()}{new[1:]} is compared by its other owners: it was no question of yours."
+    )
+
+
+async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
+    comparer, who = call.services.comparer, person(call.user)
+    _, pairs = await _pairs(call)
+    pair = next(
+        (p for p in pairs if (p.id == number if number is not None else not p.choice)), None
+    )
+    if pair is None or not await comparer.choose(pair, word, who):
+        return await _question(call, "That question is closed.")
+    outcome = await comparer.decide(told=who)
+    if outcome is not None:
+        return Result(text=f"Noted. {outcome}".strip(), data={"question": None, "outcome": outcome})
+    _, pairs = await _pairs(call)
+    rest = (
+        "" if any(not pair.choice for pair in pairs) or not await comparer.rests() else f" {_REST}"
+    )
+    return await _question(call, f"Noted.{rest}")
+
+
+def _versions(first: str, second: str) -> tuple[int, int] | None:
+    """The two that are named as `v6` or `base`; None where these are no versions."""
+    found = [_version(first), _version(second)]
+    return (found[0], found[1]) if found[0] is not None and found[1] is not None else None
+
+
+def _version(word: str) -> int | None:
+    word = word.casefold()
+    if word == "base":
+        return 0
+    number = word.removeprefix("v")
+    return int(number) if number != word and _is_number(number) else None
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) < 10
+
+
+COMMANDS = (
+    Command(
+        name="compare",
+        grant=Grant.ADMINISTER,
+        personal=True,
+        quotes=True,
+        run=compare,
+        summary="which of two versions is better: say a, b, same or skip",
+        usage="[a|b|same|skip | v6 v7 PROMPT]",
+    ),
+)

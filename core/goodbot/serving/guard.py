@@ -1,0 +1,47 @@
+"""`python -m goodbot.serving.guard PROGRAM …`: run a program that must not outlive who started it.
+
+A daemon that is killed cannot end its children. This small process holds the other end of a pipe: when
+that closes, however it came to it, or when SIGTERM comes, the program is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from types import FrameType
+
+_PATIENCE = 5.0
+"""Seconds from SIGTERM to SIGKILL."""
+
+
+def main(command: list[str]) -> int:
+    """Run the program until it ends or stdin does; its exit code, 127 where it cannot be started."""
+    try:
+        program = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        sys.stderr.write(f"{command[0]} cannot be started: {error.strerror}\n")
+        return 127
+
+    def end(signum: int = 0, frame: FrameType | None = None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            program.terminate()
+        threading.Timer(_PATIENCE, program.kill).start()
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        end()
+
+    signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=watch, daemon=True).start()
+    return program.wait()
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(code if code >= 0 else 128 - code)

@@ -1,0 +1,146 @@
+"""What llama.cpp's server is asked: the prompt as token ids, and an answer token by token.
+
+Its own `/completion` rather than the OpenAI-like one: only there the ids of the prompt are ours to give,
+every token's id comes with it, and `post_sampling_probs` makes the probabilities those of the
+distribution that was sampled from, at its temperature. With `samplers: ["temperature"]` that is the whole
+distribution. A piece of text that ends within a character is held back together with its tokens; then
+their number does not fit, and no log-probs are told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
+
+from goodbot.errors import ServerError
+from goodbot.events import Message
+from goodbot.server import GenerateRequest
+from goodbot.serving.chat import Completion, as_list, as_object, ids, number
+from goodbot.serving.sse import EventStream
+from goodbot.serving.upstream import Upstream, said
+
+_FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
+
+
+async def prompt(upstream: Upstream, messages: Sequence[Message]) -> tuple[int, ...]:
+    """A conversation as the model sees it, by the template in the GGUF file. Raises ServerError."""
+    templated = await _asked(upstream, "/apply-template", {"messages": list(messages)})
+    content = {"content": templated.get("prompt"), "add_special": True, "parse_special": True}
+    found = ids((await _asked(upstream, "/tokenize", content)).get("tokens"))
+    if not found:
+        raise ServerError(f"{upstream.place} made no prompt of the conversation")
+    return found
+
+
+async def write(
+    upstream: Upstream, given: tuple[int, ...], request: GenerateRequest
+) -> AsyncGenerator[str | Completion]:
+    """One answer: pieces of text, then the whole. Raises ServerError."""
+    answer = _Answer(upstream.place, given, request.temperature)
+    body = {
+        "prompt": list(given), "n_predict": request.max_tokens, "temperature": request.temperature,
+        "seed": request.seed & 0x7FFFFFFF, "samplers": ["temperature"], "n_probs": 1,
+        "post_sampling_probs": True, "cache_prompt": True, "stream": True,
+    }  # fmt: skip
+    events = EventStream()
+    async with upstream.stream("/completion", body) as (_, pieces):
+        async for piece in pieces:
+            for data in events.feed(piece):
+                if text := answer.event(data):
+                    yield text
+        for data in events.end():
+            if text := answer.event(data):
+                yield text
+    yield answer.completion()
+
+
+async def first(upstream: Upstream, given: tuple[int, ...], top: int) -> dict[str, float]:
+    """The likeliest first tokens of an answer, by their text, with log-probs at temperature 1."""
+    body = {
+        "prompt": list(given), "n_predict": 1, "temperature": 1.0, "samplers": ["temperature"],
+        "n_probs": top, "post_sampling_probs": False, "cache_prompt": True, "stream": False,
+    }  # fmt: skip
+    told = as_list((await _asked(upstream, "/completion", body)).get("completion_probabilities"))
+    place = as_object(told[0]) if told else {}
+    found: dict[str, float] = {}
+    for entry in map(as_object, as_list(place.get("top_logprobs"))):
+        logprob = number(entry.get("logprob"))
+        if not math.isfinite(logprob):
+            continue
+        text = _text(entry) or await _special(upstream, entry.get("id"))
+        found[text] = max(logprob, found.get(text, -math.inf))
+    return found
+
+
+async def _special(upstream: Upstream, token: object) -> str:
+    """The text of a token that `/completion` shows as nothing: an end of turn, say."""
+    reply = await _asked(upstream, "/detokenize", {"tokens": [token]})
+    return str(reply.get("content") or "")
+
+
+def _text(entry: Mapping[str, Any]) -> str:
+    """A token's text; a part of a character is what decoding it alone makes of it."""
+    octets = as_list(entry.get("bytes"))
+    if octets and all(type(octet) is int and 0 <= octet < 256 for octet in octets):
+        return bytes(octets).decode("utf-8", "replace")
+    return str(entry.get("token") or "")
+
+
+async def _asked(upstream: Upstream, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    reply = await upstream.ask(path, body)
+    if not reply.ok:
+        raise upstream.refused(reply)
+    return reply.body
+
+
+class _Answer:
+    """Adds up the events of one answer."""
+
+    def __init__(self, place: str, given: tuple[int, ...], temperature: float) -> None:
+        self._place = place
+        self._given = given
+        self._sampled = temperature > 0
+        self._text: list[str] = []
+        self._tokens: list[int] = []
+        self._logprobs: list[float] = []
+        self._finish = ""
+        self._predicted = -1
+
+    def event(self, data: str) -> str:
+        """The new text of one event. Raises ServerError."""
+        try:
+            chunk = as_object(json.loads(data))
+        except (ValueError, RecursionError):
+            raise ServerError(f"{self._place} sent something that is no answer") from None
+        if chunk.get("error"):
+            raise ServerError(f"{self._place} failed: {said(chunk) or 'it does not say why'}")
+        self._tokens += ids(chunk.get("tokens"))
+        for entry in map(as_object, as_list(chunk.get("completion_probabilities"))):
+            chance = number(entry.get("prob"))
+            self._logprobs.append(math.log(chance) if 0 < chance <= 1.001 else math.nan)
+        if chunk.get("stop") is True:
+            self._finish = _FINISH.get(str(chunk.get("stop_type")), "stop")
+            predicted = chunk.get("tokens_predicted")
+            self._predicted = predicted if isinstance(predicted, int) else -1
+        text = chunk.get("content")
+        if not isinstance(text, str):
+            return ""
+        self._text.append(text)
+        return text
+
+    def completion(self) -> Completion:
+        """The whole. Raises ServerError if the end did not come."""
+        if not self._finish:
+            raise ServerError(f"{self._place} broke its answer off")
+        told = (
+            self._sampled
+            and len(self._tokens) == len(self._logprobs) == self._predicted
+            and all(map(math.isfinite, self._logprobs))
+        )
+        return Completion(
+            text="".join(self._text), finish=self._finish, prompt_tokens=self._given,
+            tokens=tuple(self._tokens) if told else (),
+            logprobs=tuple(min(0.0, n) for n in self._logprobs) if told else (),
+        )  # fmt: skip

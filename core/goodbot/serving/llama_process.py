@@ -1,0 +1,157 @@
+"""One `llama-server`: started on a free port of this machine, waited for, looked at, and ended.
+
+It listens on 127.0.0.1 alone and asks for a key that only we know, which it gets in its environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.clock import Clock
+from goodbot.errors import AdapterError, ServerError
+from goodbot.secrets import Secret
+from goodbot.serving.upstream import Upstream
+
+_START_SECONDS = 600.0
+_LOOK_SECONDS = 0.05
+_STOP_SECONDS = 10.0
+_DOUBT_SECONDS = 10.0
+_HOST = "127.0.0.1"
+
+
+class LlamaProcess:
+    """A `llama-server` with one adapter, or none, for as long as it lives."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, adapter: Path | None,
+        environ: Mapping[str, str], clock: Clock,
+    ) -> None:  # fmt: skip
+        """`command` is the program with what every process of this driver is given."""
+        self.name = name
+        self.adapter = adapter
+        self._command = command
+        self._environ = environ
+        self._clock = clock
+        self._process: asyncio.subprocess.Process | None = None
+        self._log: deque[str] = deque(maxlen=20)
+        self._reader: asyncio.Task[None] | None = None
+        self.upstream = Upstream("llama.cpp", f"http://{_HOST}", Secret(""))
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Come up with the model, and with the adapter and nothing else applied.
+
+        Raises ServerError; AdapterError where it comes up with the adapter not as it should.
+        """
+        port, key = _free_port(), secrets.token_urlsafe(24)
+        adapter = ("--lora", str(self.adapter)) if self.adapter else ()
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "goodbot.serving.guard", *self._command,
+            "--host", _HOST, "--port", str(port), "--alias", self.name, *adapter,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE, env={**self._environ, "LLAMA_API_KEY": key},
+            start_new_session=True,
+        )  # fmt: skip
+        self._reader = asyncio.create_task(self._read(self._process), name=f"{self.name} log")
+        self.upstream = Upstream("llama.cpp", f"http://{_HOST}:{port}", Secret(key))
+        try:
+            await self.upstream.open()
+            async with asyncio.timeout(_START_SECONDS):
+                await self._healthy()
+                await self._look()
+        except BaseException as error:
+            await self.stop()
+            if isinstance(error, TimeoutError):
+                raise ServerError(
+                    f"llama-server did not come up within {_START_SECONDS / 60:.0f} minutes"
+                ) from error
+            raise
+
+    async def doubt(self) -> None:
+        """After an answer that broke off: end it if it does not even say that it is well."""
+        try:
+            if self.alive and (await self.upstream.ask("/health", seconds=_DOUBT_SECONDS)).ok:
+                return
+        except ServerError:
+            pass
+        await self.stop()
+
+    async def stop(self) -> None:
+        """End it; idempotent. Answers under way are cut off."""
+        process, self._process = self._process, None
+        await self.upstream.close()
+        if process is not None and process.returncode is None:
+            assert process.stdin is not None  # noqa: S101  opened as a pipe
+            process.stdin.close()  # the guard ends it
+            try:
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await process.wait()
+            except TimeoutError:
+                pass
+            finally:
+                if process.returncode is None:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    await process.wait()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def _healthy(self) -> None:
+        while self.alive:
+            with contextlib.suppress(ServerError):
+                if (await self.upstream.ask("/health", seconds=10.0)).ok:
+                    return
+            await self._clock.sleep(_LOOK_SECONDS)
+        last = next((line for line in reversed(self._log) if "error" in line.lower()), "")
+        last = last or (self._log[-1] if self._log else "it does not say why")
+        raise ServerError(f"llama-server ended while it came up: {last}")
+
+    async def _look(self) -> None:
+        """See that just our adapter is applied, whole."""
+        reply = await self.upstream.ask("/lora-adapters", seconds=30.0)
+        try:
+            listed: Any = json.loads(reply.text) if reply.ok else None
+            found = [(Path(entry["path"]).name, float(entry["scale"])) for entry in listed]
+        except (ValueError, LookupError, TypeError) as error:
+            raise ServerError(
+                "llama-server does not tell its adapters (/lora-adapters): it is too old, update it"
+            ) from error
+        wanted = [(self.adapter.name, 1.0)] if self.adapter else []
+        if found != wanted:
+            raise AdapterError(
+                f"llama-server has {found or 'no adapter'} applied in place of {wanted or 'none'}: "
+                "update llama.cpp, and see that `binary` is no script that adds options of its own"
+            )
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        """Keep the pipe empty, and its last lines. Prompts are not in its log at its usual verbosity."""
+        assert process.stderr is not None  # noqa: S101  opened as a pipe
+        while True:
+            try:
+                line = await process.stderr.readline()
+            except ValueError:  # a line without end
+                continue
+            if not line:
+                return
+            self._log.append(line.decode("utf-8", "replace").strip()[:300])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,210 @@
+"""The child process that holds the model: the `serve` half of `docs/worker-protocol.md`.
+
+Requests are told apart by their ids, so any number may be under way. A child that is silent for too long
+while somebody waits hangs, and is killed; whoever waits is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from goodbot.backend import BackendSpec
+from goodbot.errors import AdapterError, ServerError
+
+logger = logging.getLogger(__name__)
+
+_LINE_LIMIT = 64 * 1024 * 1024
+_STOP_SECONDS = 5.0
+_START_SECONDS = 600.0
+_SILENT_SECONDS = 300.0
+"""A child that says nothing to anybody for so long, while somebody waits, hangs. Reading a long
+prompt on a slow machine is silent."""
+Answer = dict[str, Any]
+
+
+class SamplerProcess:
+    """One child at a time, of one backend on one model. Methods raise ServerError."""
+
+    def __init__(self, backend: BackendSpec, model: Path, environ: Mapping[str, str]) -> None:
+        self._backend, self._model, self._environ = backend, model, environ
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._answers: dict[str, asyncio.Queue[Answer]] = {}
+        self._ids = itertools.count(1)
+        self._heard = 0.0
+        """When the child said something last, on the event loop's clock."""
+        self._end = ""
+        """Why we killed it, if we did."""
+
+    async def start(self) -> None:
+        """Begin anew, with the base model; returns when it is ready."""
+        await self.stop()
+        self._process = process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", self._backend.worker, "serve", self._backend.factory,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            limit=_LINE_LIMIT, env=self._environ,
+        )  # fmt: skip
+        self._answers = {}
+        self._end = ""
+        first: Answer = {}
+        try:
+            await self._send({"protocol": 1, "model": str(self._model), "seed": 0})
+            async with asyncio.timeout(_START_SECONDS):
+                first = await _next_line(process) or {"reason": "the sampler process ended at once"}
+        except (TimeoutError, OSError, ValueError) as error:
+            first = {"reason": f"the sampler process did not come up ({error})"}
+        finally:
+            if first.get("event") != "ready":
+                await self.stop()
+        if first.get("event") != "ready":
+            raise ServerError(str(first.get("reason", "the sampler process is not ready")))
+        self._reader = asyncio.create_task(self._read(process), name="sampler answers")
+
+    async def stop(self) -> None:
+        """End it, and what it is writing; idempotent."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            assert process.stdin is not None  # noqa: S101  opened as a pipe
+            process.stdin.close()
+            await _ended(process)
+        if self._reader is not None:
+            await asyncio.gather(self._reader, return_exceptions=True)
+            self._reader = None
+
+    def alive(self) -> bool:
+        """Whether it can answer."""
+        return (
+            self._process is not None
+            and self._process.returncode is None
+            and not self._end
+            and self._reader is not None
+        )
+
+    async def call(self, op: str, **fields: Any) -> Answer:
+        """Its one answer to a request. Raises AdapterError where the adapter is to blame."""
+        async with self.request(op, **fields) as answers:
+            return await anext(answers)
+
+    @contextlib.asynccontextmanager
+    async def request(
+        self, op: str, **fields: Any
+    ) -> AsyncGenerator[AsyncGenerator[Answer, None], None]:
+        """Its answers to a request, as they come. Leaving before the last one cancels it."""
+        if not self.alive():
+            raise ServerError("the model is not running")
+        id_, queue = str(next(self._ids)), asyncio.Queue[Answer]()
+        self._answers[id_] = queue
+        last = False
+
+        async def answers() -> AsyncGenerator[Answer, None]:
+            nonlocal last
+            while True:
+                answer = await self._next(queue)
+                last = answer["event"] != "text"
+                _raise_if_error(answer)
+                yield answer
+
+        try:
+            await self._send({"id": id_, "op": op, **fields})
+            async with contextlib.aclosing(answers()) as stream:
+                yield stream
+        finally:
+            self._answers.pop(id_, None)
+            if not last and op == "generate":
+                self._cancel(id_)
+
+    def _cancel(self, id_: str) -> None:
+        """Without waiting: whoever left may be cancelled itself."""
+        process = self._process
+        if self.alive() and process is not None and process.stdin is not None:
+            line = {"id": str(next(self._ids)), "op": "cancel", "target": id_}
+            process.stdin.write(json.dumps(line).encode() + b"\n")
+
+    async def _next(self, answers: asyncio.Queue[Answer]) -> Answer:
+        """The next answer to a request; it comes, or the child has ended, or it is killed here."""
+        while True:
+            try:
+                async with asyncio.timeout(_SILENT_SECONDS):
+                    return await answers.get()
+            except TimeoutError:  # it may be busy with somebody else's answer, and tell that one
+                silent = asyncio.get_running_loop().time() - self._heard
+                if silent >= _SILENT_SECONDS:
+                    self._kill(f"it said nothing for {silent:.0f} s and was ended")
+
+    def _kill(self, why: str) -> None:
+        """End a child that hangs; `_read` tells all that wait, and the next `start` replaces it."""
+        if self._process is not None and self._process.returncode is None and not self._end:
+            logger.error("the sampler process: %s", why)
+            self._end = why
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def _send(self, line: Answer) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            raise ServerError("the model is not running")
+        try:
+            process.stdin.write(json.dumps(line).encode() + b"\n")
+            async with asyncio.timeout(_SILENT_SECONDS):
+                await process.stdin.drain()
+        except TimeoutError as error:
+            self._kill("it reads nothing any more and was ended")
+            raise ServerError("the sampler process hangs") from error
+        except (ConnectionError, RuntimeError) as error:
+            raise ServerError("the sampler process has ended") from error
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        """Hand each answer to whoever asked; at the end, tell all that are still waiting."""
+        try:
+            while (answer := await _next_line(process)) is not None:
+                self._heard = asyncio.get_running_loop().time()
+                queue = self._answers.get(str(answer.get("id")))
+                if queue is not None:
+                    queue.put_nowait(answer)
+        except ValueError:
+            logger.error("the sampler process wrote something that is not its protocol")
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        code = await _ended(process)  # whoever closes the conversation has nothing to do any more
+        reason = f"the sampler process ended ({self._end or f'exit code {code}'})"
+        for queue in self._answers.values():
+            queue.put_nowait({"event": "error", "reason": reason})
+
+
+async def _ended(process: asyncio.subprocess.Process) -> int:
+    """The exit code of a child that is to end by itself; one that does not is killed.
+
+    Not killed at once: `kill` polls the child first, which takes its exit code from asyncio.
+    """
+    try:
+        async with asyncio.timeout(_STOP_SECONDS):
+            return await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        return await process.wait()
+
+
+async def _next_line(process: asyncio.subprocess.Process) -> Answer | None:
+    assert process.stdout is not None  # noqa: S101  opened as a pipe
+    line = await process.stdout.readline()
+    if not line:
+        return None
+    answer = json.loads(line)
+    if not isinstance(answer, dict) or "event" not in answer:
+        raise ValueError("that is no answer")
+    return cast("Answer", answer)
+
+
+def _raise_if_error(answer: Answer) -> None:
+    if answer["event"] == "error":
+        reason = str(answer.get("reason", "the model server failed"))
+        raise AdapterError(reason) if answer.get("kind") == "adapter" else ServerError(reason)
