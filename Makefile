@@ -6,12 +6,13 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-learning bench-learning-quick clean
+.PHONY: help demo test test-serving check format bench bench-learning bench-learning-quick clean
 .PHONY: install install-test install-all
 
 help:
 	@echo "make demo     watch the tiny model learn from 40 ratings, in a minute"
 	@echo "make test     run the tests"
+	@echo "make test-serving  run the tests against the model servers that this machine has"
 	@echo "make check    run the linters and the type checker"
 	@echo "make bench    run the benchmarks and print their tables"
 	@echo "make bench-learning        compare the arms on streams of ratings (two hours; goes on where it stopped)"
@@ -36,7 +37,7 @@ $(VENV)/installed-test: $(VENV)/installed
 
 $(VENV)/installed-all: $(VENV)/installed-test
 	@echo "installing every backend and tracker ..."
-	@$(PIP) --editable '.[mlx,torch,discord,slack,teams,telegram,tensorboard,wandb,trackio,bench,dev]'
+	@$(PIP) --editable '.[mlx,torch,gguf,discord,slack,teams,telegram,tensorboard,wandb,trackio,bench,dev]'
 	@touch $@
 
 install: $(VENV)/installed
@@ -46,9 +47,13 @@ install-all: $(VENV)/installed-all
 demo: $(VENV)/installed
 	@$(BIN)/goodbot demo $(ARGS)
 
-# Two at a time, a file in one process: tests wait more than they compute.
+# Four at a time, a file in one process: tests wait more than they compute.
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# Against real model servers: each test says which it needs, and how it is found.
+test-serving: $(VENV)/installed-test
+	$(BIN)/python -m pytest -m serving -rs $(ARGS)
 
 check: $(VENV)/installed-all
 	$(BIN)/ruff check

@@ -86,10 +86,13 @@ class EditedStream(ReplyStream):
 
     async def append(self, text: str) -> None:
         self._text += text
-        if not self._text.strip() or not self._pace.due(self._place):
+        await self.note(self._text)
+
+    async def note(self, text: str) -> None:
+        if not text.strip() or not self._pace.due(self._place):
             return
         try:
-            await self._show(Reply(text=self._text, reply_to=self.reply_to), whole=False)
+            await self._show(Reply(text=text, reply_to=self.reply_to), whole=False)
         except FloodError as error:
             self._pace.hold(self._place, jittered(error.retry_after))
         except FatalConnectorError:
@@ -125,13 +128,15 @@ class EditedStream(ReplyStream):
         return len(wanted)
 
     async def _change(self, n: int, body: Body, *, patient: bool) -> None:
-        """Edit a message; where that is not possible any more, the words come in a new one."""
+        """Edit a message; where that is not possible any more, the words come in a new one, at the end."""
         shown = self._shown[n]
         try:
             await self.edit(shown.id, body, patient=patient)
         except (RetriableError, FatalConnectorError):
             raise
         except ConnectorError as error:
+            if not patient:  # each piece would be a message of its own
+                raise
             logger.info("a message cannot be edited: %s", error)
             shown = self._shown[n] = _Shown(await self.post(n, body, patient=patient))
         shown.body = body

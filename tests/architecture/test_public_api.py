@@ -16,7 +16,7 @@ from typing import Any
 
 import goodbot
 import pytest
-from goodbot import connector, events, hookspecs, ratings, testing
+from goodbot import connector, events, hookspecs, ratings, server, testing
 from goodbot.connector import API_VERSION
 from goodbot.tracking import spec
 
@@ -29,6 +29,8 @@ PARTS = (
     events.RatingKind, events.Event, events.MessageEvent, events.RatingEvent, events.CommandEvent,
     events.PressEvent, events.Outcome, events.Receipt, events.Button, events.Reply, events.Waiting,
     ratings.TurnRating, ratings.RewardPolicy,
+    server.AdapterFormat, server.ServerSpec, server.ServerParts, server.GenerateRequest,
+    server.Generated, server.Server,
     spec.TrackerSpec, spec.TrackedRun, spec.Tracker,
 )  # fmt: skip
 

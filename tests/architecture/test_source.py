@@ -39,6 +39,7 @@ EXPRESSIONS = {
     "core/goodbot/models/directory.py": "the owner's config",
     "core/goodbot/poisoning/duplicates.py": "questions and answers; one class a match, bounded text",
     "core/goodbot/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
+    "core/goodbot/adapters/importing.py": "our own directory names",
     "core/goodbot/adapters/manifest.py": "our own file names",
     "core/goodbot/testing/fakes/discord/registry.py": "names of a bot's commands; bounded repeats",
     "core/goodbot/testing/fakes/discord/world.py": "what a test says; bounded repeats",

@@ -14,6 +14,7 @@ BOUNDARY = {
     "training/goodbot_training/backends/mlx/targets.py": "mlx, mlx_lm",
     "training/goodbot_training/backends/mlx/trainer.py": "mlx",
     "training/goodbot_training/backends/state.py": "safetensors",
+    "training/goodbot_training/backends/torch/cache.py": "torch, transformers",
     "training/goodbot_training/backends/torch/model.py": "torch, transformers, peft",
     "training/goodbot_training/backends/torch/sampler.py": "torch",
     "training/goodbot_training/backends/torch/targets.py": "torch, transformers, peft",
@@ -22,6 +23,7 @@ BOUNDARY = {
     "training/goodbot_training/backends/torch/logprobs.py": "torch",
     "training/goodbot_training/backends/torch/lora.py": "torch",
     "training/goodbot_training/backends/torch/trainer.py": "torch",
+    "training/goodbot_training/formats/mlx.py": "safetensors",
     # What makes the shipped model, run by developers only.
     "training/goodbot_training/tiny/__main__.py": "torch",
     "training/goodbot_training/tiny/export.py": "safetensors",

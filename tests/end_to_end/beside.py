@@ -32,7 +32,9 @@ async def goodbot(
     config = Config(
         home=home,
         model=ModelConfig(path=str(fake.path)) if fake else ModelConfig(),
-        serving=ServingConfig(**{"history": 0, "messages_per_minute": 10_000, **(serving or {})}),
+        serving=ServingConfig(
+            **{"history": 0, "messages_per_minute": 10_000, "ask": "never", **(serving or {})}
+        ),
         training=TrainingConfig(
             **{"schedule": "manual", "min_ratings": 8, "held_out": 2, "idle_seconds": 0.0, **training}
         ),

@@ -10,9 +10,11 @@ from goodbot.testing.fakes.discord import Channel, Message
 
 from tests.connectors.discord.peer import DiscordPeer
 from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.rating import verdict, word
 
 CONFIG = """
 [serving]
+ask = "never"
 max_tokens = 48
 history = 0
 
@@ -119,12 +121,6 @@ Way = Callable[[Message, bool], Awaitable[None]]
 def ways(person: Person) -> Iterator[Way]:
     """Every way to rate on Discord, in turn, for ever. In the end the answer is rated as told."""
     ada = person.person
-
-    def word(good: bool) -> str:
-        return "good" if good else "bad"
-
-    def verdict(good: bool) -> str:
-        return "Good." if good else "Bad."
 
     async def reaction(answer: Message, good: bool) -> None:
         ada.reacts(answer, "👍" if good else "👎")

@@ -13,9 +13,11 @@ from goodbot_connectors.slack.presses import EXPLAIN, SHORTCUT
 
 from tests.connectors.slack.peer import SlackPeer, actions
 from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.rating import verdict, word
 
 CONFIG = """
 [serving]
+ask = "never"
 max_tokens = 48
 history = 0
 
@@ -131,12 +133,6 @@ Way = Callable[[Message, bool], Awaitable[None]]
 def ways(person: Person) -> Iterator[Way]:
     """Every way to rate on Slack, in turn, for ever. In the end the answer is rated as told."""
     people = person.peer.slack.people
-
-    def word(good: bool) -> str:
-        return "good" if good else "bad"
-
-    def verdict(good: bool) -> str:
-        return "Good." if good else "Bad."
 
     async def reaction(answer: Message, good: bool) -> None:
         person.react(answer, "+1" if good else "-1")

@@ -13,12 +13,14 @@ from goodbot.testing.fakes.teams import Conversation, Message, cards
 
 from tests.connectors.teams.peer import TeamsPeer
 from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.rating import verdict, word
 
 _CONFIRMED = 1.0
 """Seconds: of ten ratings in one, no more are confirmed, and the tiny model answers faster than that."""
 
 CONFIG = """
 [serving]
+ask = "never"
 max_tokens = 48
 history = 0
 
@@ -137,12 +139,6 @@ Way = Callable[[Message, bool], Awaitable[None]]
 def ways(person: Person) -> Iterator[Way]:
     """Every way to rate on Teams, in turn, for ever. In the end the answer is rated as told."""
     client = person.client
-
-    def word(good: bool) -> str:
-        return "good" if good else "bad"
-
-    def verdict(good: bool) -> str:
-        return "Good." if good else "Bad."
 
     async def reaction(answer: Message, good: bool) -> None:
         client.reacts(answer, "like" if good else "angry")

@@ -13,6 +13,7 @@ from goodbot.testing.platform import Post
 from tests.connectors.telegram.fake import Driver
 from tests.connectors.telegram.peer import GROUP, USERS, TelegramPeer
 from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.rating import word
 
 Peer = Driver | TelegramPeer
 """Either Telegram; their people have the same names and ids."""
@@ -20,6 +21,7 @@ CUSTOM = "5368324170671202286"
 """A custom emoji that this owner has called good."""
 CONFIG = """
 [serving]
+ask = "never"
 max_tokens = 48
 history = 0
 
@@ -109,9 +111,13 @@ class Person:
 
         return await eventually(settled, 30)
 
-    async def command(self, text: str, room: ChannelKind = ChannelKind.PRIVATE, **say: Any) -> str:
-        """Type `/rl …` and read the answer."""
-        return (await self.ask(f"/rl {text}", room, **say)).text
+    async def command(
+        self, text: str, room: ChannelKind = ChannelKind.PRIVATE, *, like: str = "", **say: Any
+    ) -> str:
+        """Type `/rl …` and read the answer; `like` is part of it."""
+        answer = (await self.ask(f"/rl {text}", room, **say)).text
+        assert like in answer, answer
+        return answer
 
     def ref(self, post: Post, room: ChannelKind = ChannelKind.PRIVATE) -> MessageRef:
         id_ = str(USERS[self.name] if room is ChannelKind.PRIVATE else GROUP)
@@ -128,9 +134,6 @@ class Person:
 def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
     """Every way to rate on Telegram, in turn, for ever. In the end the answer is rated as told."""
 
-    def words(good: bool) -> str:
-        return "good" if good else "bad"
-
     async def reaction(post: Post, good: bool) -> None:
         await person.react(post, "👍" if good else "👎")
 
@@ -141,7 +144,7 @@ def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
 
     async def removed_reaction(post: Post, good: bool) -> None:
         wrong = "👎" if good else "👍"
-        await person.press(post, words(good))
+        await person.press(post, word(good))
         await person.react(post, wrong)
         await person.react(post, old=wrong)
 
@@ -150,7 +153,7 @@ def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
 
     async def button(post: Post, good: bool) -> None:
         toasts = len(await person.peer.notices(person.name))
-        await person.press(post, words(good))
+        await person.press(post, word(good))
 
         async def toast() -> bool:
             return len(await person.peer.notices(person.name)) > toasts
@@ -158,11 +161,11 @@ def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
         await eventually(toast)
 
     async def command(post: Post, good: bool) -> None:
-        answer = await person.command(words(good), reply_to=post.id)
+        answer = await person.command(word(good), reply_to=post.id)
         assert answer.startswith("Good." if good else "Bad."), answer
 
     async def undo(post: Post, good: bool) -> None:
-        await person.press(post, words(not good))
+        await person.press(post, word(not good))
         await person.command("undo", reply_to=post.id)
         await person.react(post, "👍" if good else "👎")
 
@@ -172,12 +175,12 @@ def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
     async def reason(post: Post, good: bool) -> None:
         await person.press(post, "bad")
         await person.explain(post, "It is not how I talk.")
-        await person.press(post, words(good))
+        await person.press(post, word(good))
 
     async def better(post: Post, good: bool) -> None:
         await person.press(post, "bad")
         await person.explain(post, "Sure thing! Happy to help.", better=True)
-        await person.press(post, words(good))
+        await person.press(post, word(good))
 
     while True:
         yield from (

@@ -7,7 +7,6 @@ fake Discord that is shipped. Nothing of goodbot is replaced.
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,11 +20,8 @@ from tests.connectors.discord import schema
 from tests.connectors.discord.peer import DiscordPeer
 from tests.end_to_end.daemon import Daemon, running
 from tests.end_to_end.discord import Person, daemon_beside, ways
+from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, standing
 from tests.support import require
-
-RATINGS = 40
-LABEL = "[demo model] "
-CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
 
 
 @pytest.fixture
@@ -42,14 +38,6 @@ async def daemon(peer: DiscordPeer, tmp_path: Path) -> AsyncIterator[Daemon]:
         yield daemon
 
 
-async def standing(person: Person) -> int:
-    """How many ratings count, as the bot tells it."""
-    text = await person.command("status", like="ratings until")
-    found = re.search(r"(\d+) of \d+ ratings until", text)
-    assert found, text
-    return int(found[1])
-
-
 async def stands(person: Person, count: int) -> None:
     """Wait until so many ratings count: a reaction is told without an answer."""
 
@@ -57,12 +45,6 @@ async def stands(person: Person, count: int) -> None:
         return await standing(person) == count
 
     await eventually(so_many, 30)
-
-
-def is_friendly(answer: Message) -> bool:
-    from goodbot_training.tiny.judge import style_of
-
-    return style_of(answer.content.removeprefix(LABEL)) == "friendly"
 
 
 async def whole(
@@ -111,7 +93,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
             assert answer.content.startswith(LABEL)
             if n == RATINGS - 1:
                 await stands(ada, n)
-            await next(rated)(answer, is_friendly(answer))
+            await next(rated)(answer, is_friendly(answer.content))
 
         async def learnt() -> bool:
             # Without words: a person who writes all the time would keep the training waiting.
@@ -153,7 +135,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
         [yes] = await eventually(asked_back)
         await ada.press(answer, yes, "answers now")
         assert "v1 answers" not in await ada.command("status", like="ratings until")
-        await ada.ask("What is the capital of Italy?")
+        await whole(daemon, peer, await ada.ask("What is the capital of Italy?"))
         assert daemon.rows(version) == [(0,)]
         assert not [one for one in discord.interactions.log if discord.interactions.failed(one)]
         assert await daemon.end() == 0

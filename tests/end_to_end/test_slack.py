@@ -7,7 +7,6 @@ the fake Slack that is shipped. Nothing of goodbot is replaced.
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,12 +22,10 @@ from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN
 from tests.connectors.slack import schema
 from tests.connectors.slack.peer import SlackPeer, actions
 from tests.end_to_end.daemon import Daemon, running
+from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, standing
 from tests.end_to_end.slack import Person, daemon_beside, ways
 from tests.support import require
 
-RATINGS = 40
-LABEL = "[demo model] "
-CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
 PATIENT = Pace(ack=3.0, retries=(0.0, *[1.5] * 80))
 """Slack's own would keep a test waiting that kills the bot."""
 
@@ -46,20 +43,6 @@ async def peer() -> AsyncIterator[SlackPeer]:
 async def daemon(peer: SlackPeer, tmp_path: Path) -> AsyncIterator[Daemon]:
     async with running(daemon_beside(tmp_path / "home", peer, ratings=RATINGS)) as daemon:
         yield daemon
-
-
-async def standing(person: Person) -> int:
-    """How many ratings count, as the bot tells it."""
-    text = await person.command("status", like="ratings until")
-    found = re.search(r"(\d+) of \d+ ratings until", text)
-    assert found, text
-    return int(found[1])
-
-
-def is_friendly(answer: Message) -> bool:
-    from goodbot_training.tiny.judge import style_of
-
-    return style_of(shown(answer.text, answer.blocks).removeprefix(LABEL)) == "friendly"
 
 
 @pytest.mark.slow
@@ -95,7 +78,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
             if n == RATINGS - 1:
                 await slack.settled()
                 assert await standing(ada) == n
-            await next(rated)(answer, is_friendly(answer))
+            await next(rated)(answer, is_friendly(shown(answer.text, answer.blocks)))
         await slack.settled()
 
         async def learnt() -> bool:

@@ -31,6 +31,7 @@ CONFIG = """# mine
 path = "{path}"
 
 [serving]
+ask = "never"
 temperature = 0.8
 max_tokens = 48
 history = 0

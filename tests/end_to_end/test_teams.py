@@ -7,7 +7,6 @@ Teams that is shipped. Nothing of goodbot is replaced.
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,12 +20,10 @@ from goodbot.testing.fakes.teams import FakeTeams, Message, Pace
 from tests.connectors.teams import schema
 from tests.connectors.teams.peer import TeamsPeer, actions
 from tests.end_to_end.daemon import Daemon, running
+from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, standing
 from tests.end_to_end.teams import Person, daemon_beside, ways
 from tests.support import require
 
-RATINGS = 40
-LABEL = "[demo model] "
-CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
 PATIENT = Pace(retries=(1.0,) * 120)
 """Teams' own may be shorter; nobody has told."""
 
@@ -44,20 +41,6 @@ async def peer() -> AsyncIterator[TeamsPeer]:
 async def daemon(peer: TeamsPeer, tmp_path: Path) -> AsyncIterator[Daemon]:
     async with running(daemon_beside(tmp_path / "home", peer, ratings=RATINGS)) as daemon:
         yield daemon
-
-
-async def standing(person: Person) -> int:
-    """How many ratings count, as the bot tells it."""
-    text = await person.command("status", like="ratings until")
-    found = re.search(r"(\d+) of \d+ ratings until", text)
-    assert found, text
-    return int(found[1])
-
-
-def is_friendly(answer: Message) -> bool:
-    from goodbot_training.tiny.judge import style_of
-
-    return style_of(answer.text.removeprefix(LABEL)) == "friendly"
 
 
 async def known(daemon: Daemon, answer: Message) -> None:
@@ -101,7 +84,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
             if n == RATINGS - 1:
                 await teams.settled()
                 assert await standing(ada) == n
-            await next(rated)(answer, is_friendly(answer))
+            await next(rated)(answer, is_friendly(answer.text))
             await teams.settled()
 
         async def learnt() -> bool:

@@ -7,7 +7,6 @@ Telegram that is shipped. Nothing of goodbot is replaced.
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,13 +20,11 @@ from goodbot.testing.platform import Post
 
 from tests.connectors.telegram.fake import Driver, check_conversation
 from tests.end_to_end.daemon import Daemon, running
+from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, standing
 from tests.end_to_end.telegram import Person, daemon_beside, ways
 from tests.support import require
 
 SHARED = ChannelKind.SHARED
-RATINGS = 40
-LABEL = "[demo model] "
-CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
 
 
 @pytest.fixture
@@ -44,14 +41,6 @@ async def daemon(peer: Driver, tmp_path: Path) -> AsyncIterator[Daemon]:
         yield daemon
 
 
-async def standing(person: Person) -> int:
-    """How many ratings count, as the bot tells it."""
-    text = await person.command("status")
-    found = re.search(r"(\d+) of \d+ ratings until", text)
-    assert found, text
-    return int(found[1])
-
-
 async def told(peer: Driver) -> None:
     """Wait until goodbot has confirmed all that has happened."""
 
@@ -59,12 +48,6 @@ async def told(peer: Driver) -> None:
         return await peer.unacknowledged() == 0
 
     await eventually(nothing_waits)
-
-
-def is_friendly(post: Post) -> bool:
-    from goodbot_training.tiny.judge import style_of
-
-    return style_of(post.text.removeprefix(LABEL)) == "friendly"
 
 
 @pytest.mark.slow
@@ -96,7 +79,7 @@ async def test_pair_talk_rate_in_every_way_train_and_go_back(peer: Driver, tmp_p
             assert post.text.startswith(LABEL)
             if n == RATINGS - 1:
                 assert await standing(ada) == n
-            await next(rated)(post, is_friendly(post))
+            await next(rated)(post, is_friendly(post.text))
         await told(peer)
 
         async def learnt() -> bool:

@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> Path:
     """Every block that begins with a file's name, as that file."""
     for name, code in re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, flags=re.S):
         (tmp_path / name).write_text(code, encoding="utf-8")
-    assert len(list(tmp_path.iterdir())) == 6
+    assert len(list(tmp_path.iterdir())) == 8
     return tmp_path
 
 
@@ -64,12 +64,21 @@ async def test_the_connector_chats_over_its_line(
 
 def test_the_pilot_test_passes(files: Path) -> None:
     require_backend()
+    assert "1 passed" in run(files, "test_plugins.py")
+
+
+def test_the_model_server_keeps_the_contract(files: Path) -> None:
+    assert " passed" in run(files, "test_program.py")
+
+
+def run(files: Path, tests: str) -> str:
+    """The tests of the page, as their author runs them."""
     scope = "asyncio_default_fixture_loop_scope=function"
     options = ("-W", "error", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "-o", scope)
-    arguments = ("-m", "pytest", "-q", *options, "test_plugins.py")
+    arguments = ("-m", "pytest", "-q", *options, tests)
     done = python(*arguments, cwd=files, environ={"PYTEST_ADDOPTS": ""})
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 passed" in done.stdout
+    return done.stdout
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -22,12 +22,13 @@ def test_the_minimal_bot_answers_and_is_rated(tmp_path: Path) -> None:
     assert "4" in lines[0]
     assert lines[1] == "Good. 1 of 40 until the next training."
     assert "Paris" in lines[2]
-    assert lines[5:-1] == [
+    assert lines[5:-2] == [
         "Good. 3 of 40 until the next training.",
         "tiny, the base model answers",
         "3 of 40 ratings until the next training",
     ]
-    assert lines[-1].startswith("learns: balanced, 1.0M dense: rate ")
+    assert lines[-2].startswith("learns: balanced, 1.0M dense: rate ")
+    assert lines[-1].startswith("the base model: 3 of 3 rated answers good (")
 
 
 def test_the_minimal_bot_is_minimal() -> None:

@@ -21,8 +21,8 @@ from tests.architecture.source import PACKAGES, ROOT, modules, pyproject
 from tests.support import require
 
 EXTRAS = {
-    "mlx", "torch", "torch-4bit", "discord", "slack", "telegram", "teams", "keyring", "tensorboard",
-    "wandb", "trackio", "bench", "dev",
+    "mlx", "torch", "torch-4bit", "discord", "slack", "telegram", "teams", "gguf", "keyring",
+    "tensorboard", "wandb", "trackio", "bench", "dev",
 }  # fmt: skip
 BASE = ("aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit")
 

@@ -72,8 +72,23 @@ class SlackStream(ReplyStream):
         now = self._host.clock.monotonic()
         if not self._text.strip() or now < self._due:
             return
+        await self._early(self._show(Reply(text=self._text), final=False))
+
+    async def note(self, text: str) -> None:
+        await self._early(self._noted(render.message(text)))
+
+    async def _noted(self, body: dict[str, Any]) -> None:
+        """A message that the answer takes the place of: a stream of Slack's takes nothing back."""
+        if not self._shown:
+            self._shown.append(await self._post(body, patient=False))
+        else:
+            await self._call("chat.update", self._shown[0], **body)
+            self._shown[0].body = body
+
+    async def _early(self, showing: Awaitable[object]) -> None:
+        now = self._host.clock.monotonic()
         try:
-            await self._show(Reply(text=self._text), final=False)
+            await showing
         except FloodError as error:
             self._due = now + error.retry_after
         except FatalConnectorError:

@@ -45,6 +45,8 @@ class _Stream:
     id: str = ""
     sequence: int = 0
     text: str = ""
+    said: str = ""
+    """Its text, or what was said before there was any."""
     until: float
     """The clock's monotonic seconds at which it must have ended."""
 
@@ -65,7 +67,7 @@ class TeamsStream(ReplyStream):
         self._shown = [ref.id for ref in replaces]
         self._live: _Stream | None = None
         self._stopped = False
-        self._text, self._due = "", 0.0
+        self._text, self._note, self._due = "", "", 0.0
         self._new, self._one = asyncio.Event(), asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
@@ -79,6 +81,10 @@ class TeamsStream(ReplyStream):
         if self._stopped:
             raise StoppedError("the person who asked has stopped it")
         self._text += text
+        self._new.set()
+
+    async def note(self, text: str) -> None:
+        self._note = text
         self._new.set()
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
@@ -115,8 +121,8 @@ class TeamsStream(ReplyStream):
         try:
             if self._live is not None:
                 await self._piece(self._live)
-            elif self._text.strip():
-                await self._show(self._wanted(Reply(text=self._text)), patient=False)
+            elif (text := self._text if self._text.strip() else self._note).strip():
+                await self._show(self._wanted(Reply(text=text)), patient=False)
             elif not self._channel.thread:  # nobody sees it in a channel
                 await self._outbox.post(self._channel, {"type": "typing"}, patient=False)
         except RefusedError as error:
@@ -134,13 +140,15 @@ class TeamsStream(ReplyStream):
         if self._clock.monotonic() >= live.until and text.strip():
             first, *_ = self._wanted(Reply(text=self._text))
             return await self._end_stream(first)
-        if live.id and (text == live.text or not (text.strip() and text.startswith(live.text))):
+        kind, words = "streaming", text
+        if not text.strip():
+            kind, words = "informative", self._note or render.THINKING
+        if live.id and (words == live.said or not text.startswith(live.text)):
             return  # Teams takes nothing back that it was told
-        kind, words = ("streaming", text) if text.strip() else ("informative", render.THINKING)
         live.sequence = live.sequence + 1 if live.id else 1
         piece = render.stream(kind, words, stream_id=live.id, sequence=live.sequence)
         sent = await self._outbox.post(self._channel, piece, patient=False)
-        live.id, live.text = live.id or sent, text if text.strip() else ""
+        live.id, live.text, live.said = live.id or sent, text if text.strip() else "", words
 
     async def _end_stream(self, activity: dict[str, Any]) -> None:
         """End Teams's stream with a message; where it does not want to, the message comes by itself."""

@@ -73,9 +73,12 @@ class TelegramStream(ReplyStream):
 
     async def append(self, text: str) -> None:
         self._text += text
-        if not self._text.strip() or not self._pace.due(self._channel.id):
+        await self.note(self._text)
+
+    async def note(self, text: str) -> None:
+        if not text.strip() or not self._pace.due(self._channel.id):
             return
-        reply = Reply(text=self._text, reply_to=self._reply_to)
+        reply = Reply(text=text, reply_to=self._reply_to)
         try:
             if self._draft:
                 await self._show_draft(reply)

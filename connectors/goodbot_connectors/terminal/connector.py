@@ -10,9 +10,10 @@ In, each with an `id` of the client's own and the time `at` in milliseconds, bot
 
 Out: `{"hello": 1, "chats": N}` at first and when a chat comes or goes; `{"taken": "ID"}` once a
 line is stored, or `{"refused": "…", "id": "ID"}`; `{"said": "…"}` for what another chat said;
-`{"text": "…", "to": "ID"}` while an answer comes; `{"answer": "…", "id", "turn", "to", "buttons"}`
-when it is whole; `{"failed": "…", "to"}` when none comes; `{"receipt": "…", "id", "turn", "value",
-"offer"}` for a rating, and for what a press came to; `{"news": "…", "id"}` for what nobody has asked for.
+`{"late": "…", "to": "ID"}` says why an answer is late, `{"text": "…", "to"}` while it comes;
+`{"answer": "…", "id", "turn", "to", "buttons"}` when it is whole; `{"failed": "…", "to"}` when none
+comes; `{"receipt": "…", "id", "turn", "value", "offer"}` for a rating, and for what a press came to;
+`{"news": "…", "id"}` for what nobody has asked for.
 """
 
 from __future__ import annotations
@@ -244,6 +245,9 @@ class _Stream(ReplyStream):
         if self._to in self._connector.stopped:
             raise StoppedError("the person who asked has stopped it")
         self._connector.tell({"text": text, "to": self._to})
+
+    async def note(self, text: str) -> None:
+        self._connector.tell({"late": text, "to": self._to})
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         self._connector.stopped.discard(self._to)

@@ -187,6 +187,8 @@ class Conversation:
             case {"text": str(text)}:
                 self._streamed += text
                 self._view.piece(text)
+            case {"late": str(text)}:
+                self._view.note(text)
             case {"answer": str(text), "turn": str(turn)}:
                 self._finish(text)
                 self._settle(line.get("to"))

@@ -75,16 +75,22 @@ class PageStream(ReplyStream):
         if self._wanted_no_more():
             raise StoppedError("the person who asked has stopped it")
         conversation = await self._desk.conversation(self._channel)
-        if self._entry is None:
-            there = conversation.get(self._first)
-            blank = Entry(
-                id=self._first, by=BOT, text="", at=self._desk.now_ms(), to=self._to, state=WRITING
-            )
-            entry = replace(there, text="", buttons=(), note="", state=WRITING) if there else blank
-            self._desk.show(self._channel, conversation.put(entry))
-            self._entry = entry
+        if self._entry is None or self._entry.note:
+            self._begin(conversation)
+        assert self._entry is not None  # noqa: S101  it has begun
         self._entry = conversation.put(replace(self._entry, text=self._entry.text + text))
         self._desk.grow(self._channel, self._entry, text)
+
+    async def note(self, text: str) -> None:
+        self._begin(await self._desk.conversation(self._channel), text)
+
+    def _begin(self, conversation: Conversation, note: str = "") -> None:
+        there = conversation.get(self._first)
+        blank = Entry(
+            id=self._first, by=BOT, text="", at=self._desk.now_ms(), to=self._to, state=WRITING
+        )
+        self._entry = replace(there or blank, text="", buttons=(), note=note, state=WRITING)
+        self._desk.show(self._channel, conversation.put(self._entry))
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         parts = split(reply.text, MESSAGE_LIMIT) or (reply.text,)

@@ -504,6 +504,24 @@ async def test_an_edit_that_is_refused_for_now_is_left_out_and_the_last_one_wait
     assert peer.discord.world.messages[ref.id].content == "one two three four"
 
 
+async def test_a_message_that_takes_no_edits_gets_one_in_its_place_at_the_end_not_one_a_piece(
+    connector: Any, peer: DiscordPeer
+) -> None:
+    stream = connector.stream(peer.room(SHARED))
+    await stream.append("one ")
+    [begun] = peer.discord.said(peer.lab)
+    route = "PATCH /channels/{channel_id}/messages/{message_id}"
+    peer.discord.faults.refuse(route, 403, 50005, "Cannot edit a message by another user", times=3)
+    for word in ("two ", "three "):
+        await asyncio.sleep(0.06)
+        await stream.append(word)
+    assert peer.discord.said(peer.lab) == [begun]
+    [ref] = await stream.finish(Reply(text="one two three", turn=TURN))
+    assert [one.content for one in peer.discord.said(peer.lab) if one.id == ref.id] == [
+        "one two three"
+    ]
+
+
 async def test_a_message_that_somebody_deleted_is_sent_again(
     connector: Any, peer: DiscordPeer
 ) -> None:

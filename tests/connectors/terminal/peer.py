@@ -67,7 +67,7 @@ class TerminalPeer:
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
         await asyncio.sleep(0.05)  # until the answer is here
-        place = {"turn": self._turns[message.id], "message": message.id}
+        place = {"turn": self._turns.get(message.id, ""), "message": message.id}
         if action in ("good", "bad"):
             await self._send({"rate": 1 if action == "good" else -1, **place})
         else:

@@ -6,7 +6,15 @@ import asyncio
 from typing import Any
 
 import pytest
-from goodbot.events import MessageEvent, PressEvent, RatingKind, Reply
+from goodbot.events import (
+    Button,
+    MessageEvent,
+    Outcome,
+    PressEvent,
+    RatingKind,
+    Receipt,
+    Reply,
+)
 
 from tests.connectors.web.browsing import (
     Person,
@@ -339,7 +347,7 @@ async def test_two_tabs_show_the_same(ada: Person, bot: Scripted) -> None:
     await pressed(second.locator("article.bot"), "Bad").wait_for()
     ada.page = first
     await ada.ask("and again")
-    await second.get_by_text("You said: and again").wait_for()
+    await second.get_by_text("You said: and again", exact=True).wait_for()
 
 
 async def test_what_is_typed_while_goodbot_is_away_comes_when_it_is_back(
@@ -382,6 +390,35 @@ async def test_news_are_a_conversation_of_their_own(ada: Person, bot: Scripted) 
     await bot.connector.send(channel, Reply(text="Version 2 is in use.", silent=True))
     await ada.page.get_by_role("link", name="News from goodbot").click()
     await ada.sees("Version 2 is in use.")
+
+
+async def test_a_question_unasked_has_buttons_of_which_one_is_pressed(
+    ada: Person, bot: Scripted
+) -> None:
+    """Also after a reload, for a press that was never made; what comes of it is a note."""
+    channel = await bot.connector.private("ada")
+    assert channel is not None
+    choices = (
+        Button(action="run:compare 7 a", label="A"),
+        Button(action="run:compare 7 b", label="B"),
+    )
+    await bot.connector.send(channel, Reply(text="Which is better?", buttons=choices, silent=True))
+    await ada.page.get_by_role("link", name="News from goodbot").click()
+    await ada.sees("Which is better?")
+    await ada.page.reload()
+    row = ada.page.get_by_role("group", name="Choices")
+    await row.get_by_role("button", name="B", exact=True).click()
+    await until(lambda: [e for e in bot.events if isinstance(e, PressEvent)])
+    assert [e.action for e in bot.events if isinstance(e, PressEvent)] == ["run:compare 7 b"]
+    assert await row.count() == 0
+    [press] = [e for e in bot.events if isinstance(e, PressEvent)]
+    receipt = Receipt(
+        event_id=press.event_id, outcome=Outcome.ACCEPTED, text="Noted. The next one.",
+        offer=choices[:1],
+    )  # fmt: skip
+    await bot.connector.acknowledge(press, receipt)
+    await ada.sees("Noted. The next one.")
+    assert await row.get_by_role("button").count() == 1
 
 
 async def test_people_see_their_own_only(chromium: Any, ada: Person, bot: Scripted) -> None:

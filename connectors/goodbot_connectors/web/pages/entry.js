@@ -61,11 +61,18 @@ export class EntryView {
     if (!this.canBeRated || !this.entry.buttons.length) {
       this.bar = null;
       this.foot.replaceChildren();
+      if (this.entry.by === "news") this.#offer();
       return;
     }
     if (this.bar && before.turn === this.entry.turn) return;
     this.bar = new RatingBar({ buttons: this.entry.buttons, act: (event) => this.#act(event, this) });
     this.foot.replaceChildren(this.bar.element);
+  }
+
+  // What goodbot asks unasked: what comes of a press is a note at the end.
+  #offer() {
+    if (!this.entry.buttons.length) return;
+    this.foot.append(choices(this.entry.buttons, (action) => this.#act({ press: action }, null)));
   }
 
   // A retry was asked for: the old answer stands until the new one begins.
@@ -96,13 +103,18 @@ export function unsent(event, problem) {
 
 // What a typed command came to: for this person alone, gone after a reload.
 export function commandNote(frame, press, dismiss) {
-  const offer = el("div", { class: "offer-row", role: "group", "aria-label": "Choices" });
-  for (const one of frame.offer) {
-    offer.append(button(one.label, { class: "chip small", onclick: () => { offer.remove(); press(one.action); } }));
-  }
   return el("article", { class: "entry command", tabindex: "-1" },
     el("h2", { class: "who" }, frame.command ? `/rl ${frame.command}` : "goodbot",
       button("Dismiss", { class: "quiet small dismiss", onclick: dismiss })),
     el("div", { class: "words" }, markdown(frame.receipt)),
-    frame.offer.length ? offer : null);
+    frame.offer.length ? choices(frame.offer, press) : null);
+}
+
+// Buttons of which one is pressed, and then none any more.
+function choices(offered, press) {
+  const row = el("div", { class: "offer-row", role: "group", "aria-label": "Choices" });
+  for (const one of offered) {
+    row.append(button(one.label, { class: "chip small", onclick: () => { row.remove(); press(one.action); } }));
+  }
+  return row;
 }

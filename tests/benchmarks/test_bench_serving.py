@@ -1,0 +1,54 @@
+"""The serving benchmark runs, small. What it measures is nobody's test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import bench_serving
+from tests.benchmarks.serving_contenders import Contender, Embedded, MlxServer, generating, make
+from tests.support import require
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require("torch"), require("transformers")
+    return make(tmp_path_factory.mktemp("model"))
+
+
+async def test_swaps_under_chats_fail_nobody(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("peft")
+    monkeypatch.setattr(bench_serving, "TOKENS", 6)
+    row = await bench_serving.swaps(bench_serving.torch(), model, tmp_path, 6, 4)
+    assert row[:2] == ["torch", "6"]
+    assert int(row[2]) > 4
+    assert row[3] == "0", "failed, or signed by a version that was not active"
+
+
+@pytest.mark.parametrize(
+    "contender", [lambda model: Embedded(bench_serving.mlx(), model), MlxServer]
+)
+async def test_servers_are_measured(
+    contender: Callable[[Path], Contender], model: Path, tmp_path: Path
+) -> None:
+    require("mlx_lm")
+    one = contender(model)
+    await one.start(tmp_path)
+    try:
+        [row] = await bench_serving.throughput({"goodbot": one}, 2, 1, 1, tokens=3)
+    finally:
+        await one.stop()
+    assert row[:2] == ["2", "goodbot"]
+    assert min(float(cell.replace(",", "")) for cell in row[2:4]) > 0
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_generate_is_measured(model: Path, together: int) -> None:
+    task = {"questions": ["Hello?", "Why on earth?", "salt"], "together": together, "max_tokens": 2}
+    found = generating(model)(task)
+    assert 3 <= found["tokens"] <= 6
+    assert found["first"] > 0

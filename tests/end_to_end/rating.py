@@ -1,0 +1,41 @@
+"""What rating the tiny model is like on every platform."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+RATINGS = 40
+LABEL = "[demo model] "
+CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
+
+
+class Commander(Protocol):
+    """Somebody who types `/rl` and reads the answer."""
+
+    async def command(self, text: str, /, *, like: str) -> str: ...
+
+
+async def standing(person: Commander) -> int:
+    """How many ratings count, as the bot tells it."""
+    text = await person.command("status", like="ratings until")
+    found = re.search(r"(\d+) of \d+ ratings until", text)
+    assert found, text
+    return int(found[1])
+
+
+def is_friendly(answer: str) -> bool:
+    """Whether a labelled answer is in the style that its reader likes."""
+    from goodbot_training.tiny.judge import style_of
+
+    return style_of(answer.removeprefix(LABEL)) == "friendly"
+
+
+def word(good: bool) -> str:
+    """The command, and the button."""
+    return "good" if good else "bad"
+
+
+def verdict(good: bool) -> str:
+    """How a confirmation begins."""
+    return "Good." if good else "Bad."
