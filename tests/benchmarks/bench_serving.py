@@ -55,7 +55,7 @@ async def _print(options: argparse.Namespace) -> None:
             await _throughput(home, model, options)
         if options.part in (None, "waiting"):
             print("\n## Waiting: medians, ms\n")
-            _row("backend", "first piece", "`generate` of one token", "ratio",
+            _row("backend", "first piece", "its framework's `generate` of one token", "ratio",
                  "new adapter to its first piece", head=True)  # fmt: skip
             for spec in (torch(), mlx()):
                 _row(*await waiting(spec, model, home / f"new-{spec.name}", options.repeats))
@@ -145,8 +145,9 @@ async def _throughput(home: Path, model: Path, options: argparse.Namespace) -> N
         "goodbot, torch": Embedded(torch(), model),
         "goodbot, MLX": Embedded(mlx(), model),
         "mlx_lm.server": MlxServer(model),
-        "generate, one by one": Generate(model, together=False),
+        "generate, one by one": Generate(model),
         "generate, one padded batch": Generate(model, together=True),
+        "mlx-lm's generate, one by one": Generate(model, mlx=True),
     }
     print(f"\n## Throughput: answers of {TOKENS} tokens\n")
     _row("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by",
@@ -199,7 +200,7 @@ async def throughput(
 
 async def waiting(spec: BackendSpec, model: Path, home: Path, repeats: int) -> list[str]:
     """A row: how long until the first piece, and until the first piece of a new adapter."""
-    embedded, plain = Embedded(spec, model), Generate(model, together=False)
+    embedded, plain = Embedded(spec, model), Generate(model, mlx=spec.name == "mlx")
     await embedded.start(home)
     await plain.start(home)
     first: list[float] = []

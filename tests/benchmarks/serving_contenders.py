@@ -1,7 +1,8 @@
 """Whoever writes answers in the serving benchmark: all on one model, each in a process of its own.
 
-`python -m tests.benchmarks.serving_contenders MODEL` is transformers' `generate`: it reads one JSON object
-a line, `{"questions", "together", "max_tokens"}`, and answers with `{"tokens", "first"}`.
+`python -m tests.benchmarks.serving_contenders MODEL torch|mlx` is transformers' or mlx-lm's `generate`: it
+reads one JSON object a line, `{"questions", "together", "max_tokens"}`, and answers with
+`{"tokens", "first"}`.
 """
 
 from __future__ import annotations
@@ -147,21 +148,30 @@ class MlxServer(Chats):
         body = {
             "model": str(self._model), "messages": [{"role": "user", "content": question}],
             "max_tokens": max_tokens, "temperature": 1.0, "seed": seed,
+            "stream": True, "stream_options": {"include_usage": True},  # as ours does
         }  # fmt: skip
+        written = 0
         async with self._session.post("/v1/chat/completions", json=body) as response:
-            answer = await response.json()
-        return int(answer["usage"]["completion_tokens"])
+            async for line in response.content:
+                if line.startswith(b"data: {"):
+                    usage = json.loads(line[6:]).get("usage") or {}
+                    written = int(usage.get("completion_tokens") or written)
+        if not written:
+            raise RuntimeError("mlx_lm.server has not told how much it wrote")
+        return written
 
 
 class Generate(Contender):
-    """transformers' `generate`, one question after the other or all of a round in one padded batch."""
+    """transformers' `generate`, one question after the other or all of a round in one padded batch; or
+    mlx-lm's, one by one."""
 
-    def __init__(self, model: Path, *, together: bool) -> None:
+    def __init__(self, model: Path, *, together: bool = False, mlx: bool = False) -> None:
         self._model, self._together = model, together
+        self._framework = "mlx" if mlx else "torch"
 
     async def start(self, home: Path) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.benchmarks.serving_contenders", str(self._model),
+            sys.executable, "-m", "tests.benchmarks.serving_contenders", str(self._model), self._framework,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=ROOT,
         )  # fmt: skip
         self.pid = self._process.pid
@@ -219,11 +229,46 @@ def generating(model: Path) -> Any:
     return work
 
 
+def generating_in_mlx(model: Path) -> Any:
+    """As `generating`, with mlx-lm."""
+    if sys.platform == "linux":
+        os.environ.setdefault("MLX_DISABLE_COMPILE", "1")  # as ours does
+    import mlx.core as mx
+    from mlx_lm.generate import stream_generate
+    from mlx_lm.sample_utils import make_sampler
+    from mlx_lm.utils import load
+
+    found: Any = load(str(model))
+    causal, tokenizer = found[:2]
+
+    def work(task: dict[str, Any]) -> dict[str, float]:
+        written, first = 0, 0.0
+        for number, question in enumerate(task["questions"]):
+            mx.random.seed(number)
+            began = time.perf_counter()
+            prompt = tokenizer.apply_chat_template(
+                [{"role": "user", "content": question}], add_generation_prompt=True
+            )
+            pieces = stream_generate(
+                causal,
+                tokenizer,
+                prompt,
+                max_tokens=task["max_tokens"],
+                sampler=make_sampler(temp=1.0),
+            )
+            for place, _ in enumerate(pieces):
+                first = time.perf_counter() - began if not place else first
+                written += 1
+        return {"tokens": written, "first": first}
+
+    return work
+
+
 def main() -> None:
     """`Generate`'s process."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no result
-    work = generating(Path(sys.argv[1]))
+    work = {"torch": generating, "mlx": generating_in_mlx}[sys.argv[2]](Path(sys.argv[1]))
     for line in sys.stdin:
         print(json.dumps(work(json.loads(line))), file=out, flush=True)
 

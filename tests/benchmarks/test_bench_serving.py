@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import bench_serving
-from tests.benchmarks.serving_contenders import Contender, Embedded, MlxServer, generating, make
+from tests.benchmarks.serving_contenders import (
+    Contender,
+    Embedded,
+    Generate,
+    MlxServer,
+    generating,
+    make,
+)
 from tests.support import require
 
 
@@ -30,7 +37,12 @@ async def test_swaps_under_chats_fail_nobody(
 
 
 @pytest.mark.parametrize(
-    "contender", [lambda model: Embedded(bench_serving.mlx(), model), MlxServer]
+    "contender",
+    [
+        lambda model: Embedded(bench_serving.mlx(), model),
+        MlxServer,
+        lambda model: Generate(model, mlx=True),
+    ],
 )
 async def test_servers_are_measured(
     contender: Callable[[Path], Contender], model: Path, tmp_path: Path

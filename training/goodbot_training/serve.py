@@ -1,8 +1,8 @@
 """`serve`: a loaded model that answers many requests at once, as `docs/worker-protocol.md` says.
 
-One thread reads stdin. All else is done by the main thread: it takes what has come in, lets the sampler
-write one token on every answer, and looks again. So nothing waits for longer than a step, and whatever
-changes versions happens between two steps.
+One thread reads stdin, and others read adapters' files. All else is done by the main thread: it takes what
+has come in, lets the sampler write one token on every answer, tells all of them at once, and looks again.
+So nothing waits for longer than a step, and whatever changes versions happens between two steps.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from typing import Any, BinaryIO
 from goodbot.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
 from goodbot.errors import AdapterError, GoodbotError
 
+from goodbot_training.serving_parts import Out, ReadsAhead
 from goodbot_training.types import PROTOCOL, as_mapping, data_error, parse_messages
 
-Emit = Callable[[dict[str, Any]], None]
 Describe = Callable[[BaseException], tuple[str, str]]
 """An error → its kind and one sentence."""
 Identity = int | str
 _OK: dict[str, Any] = {"event": "ok"}
 _TOP = 100
 """First tokens that are told at most."""
+_COSTLY = ("load", "activate", "first_tokens")
+"""Between two steps, one of these at most: they take about as long as a step."""
 
 
 def serve(
-    emit: Emit, stdin: BinaryIO, make_backend: Callable[[], TrainingBackend], describe: Describe
+    out: Out, stdin: BinaryIO, make_backend: Callable[[], TrainingBackend], describe: Describe
 ) -> int:
     """Load the model that the first line names, then answer until stdin closes; an exit code."""
     try:
@@ -42,19 +44,22 @@ def serve(
         sampler = backend.sampler()
         sampler.activate(0)
     except Exception as error:
-        emit({"event": "failed", "reason": describe(error)[1]})
+        out.emit({"event": "failed", "reason": describe(error)[1]})
         return 0
-    emit({"event": "ready"})
-    Serving(emit, sampler, describe).run(stdin)
+    out.emit({"event": "ready"})
+    Serving(out, sampler, describe).run(stdin)
     return 0
 
 
 class Serving:
     """The requests of one daemon and the versions that it has loaded."""
 
-    def __init__(self, emit: Emit, sampler: Sampler, describe: Describe) -> None:
-        self._emit, self._sampler, self._describe = emit, sampler, describe
+    def __init__(self, out: Out, sampler: Sampler, describe: Describe) -> None:
+        self._out, self._sampler, self._describe = out, sampler, describe
+        self._told: list[dict[str, Any]] = []
+        """What is said with the next step."""
         self._requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        """What came in; without `op` what one of our threads has made of a `load`."""
         self._writing: dict[Identity, int] = {}
         """Answers under way, and their versions."""
         self._leaving: dict[Identity, int] = {}
@@ -75,13 +80,22 @@ class Serving:
         """Answer until stdin closes; that cuts off what is being written."""
         threading.Thread(target=self._read, args=(stdin,), daemon=True).start()
         while self._take_all():
-            for identity, end in self._sampler.step():
-                self._tell(identity, end)
+            self._step()
         for identity in [*self._writing]:
             self._sampler.cancel(identity)
         while self._writing:
-            for identity, end in self._sampler.step():
-                self._tell(identity, end)
+            self._step()
+        self._out.emit()
+
+    def _step(self) -> None:
+        for identity, end in self._sampler.step():
+            self._tell(identity, end)
+        self._say()
+
+    def _say(self) -> None:
+        """Who reads slowly gets it later: nobody else's answer waits for that."""
+        told, self._told = self._told, []
+        self._out.offer(*told)
 
     def _read(self, stdin: BinaryIO) -> None:
         for line in stdin:
@@ -90,22 +104,36 @@ class Serving:
                 if not isinstance(request.get("id"), int | str):
                     raise data_error("A request needs an id.")
             except (ValueError, GoodbotError):
-                self._emit({"id": None, **_error("A request must be an object with an id.")})
-                continue
-            self._requests.put(request)
+                request = {"id": None}
+            self._requests.put({"op": "", **request})
         self._requests.put(None)
 
     def _take_all(self) -> bool:
-        """Do all that was asked until now, and wait for something while nothing is being written; whether
+        """Do what was asked until now, and wait for something while nothing is being written; whether
         stdin is open."""
         while not self._requests.empty() or not self._writing:
+            if self._requests.empty():
+                self._out.emit(*self._told)
+                self._told = []
             request = self._requests.get()
             if request is None:
                 return False
-            answer = self._guarded(self._operations.get(str(request.get("op")), _unknown), request)
-            if answer is not None:
-                self._emit({"id": request["id"], **answer})
+            self._take(request)
+            if self._writing and request.get("op") in _COSTLY:
+                break
+        if self._told:
+            self._say()
         return True
+
+    def _take(self, request: dict[str, Any]) -> None:
+        if "op" not in request:
+            answer = self._guarded(self._loaded_now, request)
+        elif request["id"] is None:
+            answer = _error("A request must be an object with an id.")
+        else:
+            answer = self._guarded(self._operations.get(str(request["op"]), _unknown), request)
+        if answer is not None:
+            self._told.append({"id": request["id"], **answer})
 
     def _guarded(
         self, do: Callable[[dict[str, Any]], dict[str, Any] | None], request: dict[str, Any]
@@ -122,12 +150,34 @@ class Serving:
 
     # -- versions
 
-    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
-        version = _version(request)
-        self._sampler.load_adapter(version, Path(str(request.get("path"))))
+    def _load(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        version, directory = _version(request), Path(str(request.get("path")))
+        if version and isinstance(self._sampler, ReadsAhead):
+            arguments = (self._sampler, directory, {"id": request["id"], "version": version})
+            threading.Thread(target=self._read_ahead, args=arguments, daemon=True).start()
+            return None
+        self._sampler.load_adapter(version, directory)
+        return self._is_loaded(version)
+
+    def _read_ahead(self, reader: ReadsAhead, directory: Path, request: dict[str, Any]) -> None:
+        """In a thread of its own: a large adapter takes long to read and to check."""
+        try:
+            request["adapter"] = reader.read_adapter(directory)
+        except Exception as error:
+            request["error"] = error
+        self._requests.put(request)
+
+    def _loaded_now(self, request: dict[str, Any]) -> dict[str, Any]:
+        if "error" in request:
+            raise request["error"]
+        assert isinstance(self._sampler, ReadsAhead)  # noqa: S101  or there were no thread
+        self._sampler.keep_adapter(request["version"], request["adapter"])
+        return self._is_loaded(request["version"])
+
+    def _is_loaded(self, version: int) -> dict[str, Any]:
         self._loaded.add(version)
         for leaving in self._pop_leaving(version):  # it is wanted again
-            self._emit({"id": leaving, **_OK})
+            self._told.append({"id": leaving, **_OK})
         return _OK
 
     def _activate(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -182,9 +232,15 @@ class Serving:
             conversation=str(request.get("conversation") or ""),
         )
 
+        first = True
+
         def on_text(text: str) -> bool:
+            nonlocal first
             if text:
-                self._emit({"id": identity, "event": "text", "text": text})
+                self._told.append({"id": identity, "event": "text", "text": text})
+                if first:  # the step goes on with a token for everybody
+                    first = False
+                    self._say()
             return True
 
         self._sampler.start(identity, question, self._known(version), on_text)
@@ -199,12 +255,12 @@ class Serving:
         """An answer has ended; a version that only waited for that is unloaded."""
         version = self._writing.pop(identity)
         told = self._failed(end) if isinstance(end, Exception) else _done(end, version)
-        self._emit({"id": identity, **told})
+        self._told.append({"id": identity, **told})
         if version in self._writing.values():
             return
         for leaving in self._pop_leaving(version):
             answer = self._guarded(self._unload, {"id": leaving, "version": version})
-            self._emit({"id": leaving, **(answer or _OK)})
+            self._told.append({"id": leaving, **(answer or _OK)})
 
 
 def _done(answer: Sampled, version: int) -> dict[str, Any]:

@@ -14,7 +14,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from io import FileIO
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn
 
@@ -38,23 +39,38 @@ Work = Callable[[Job, TrainingBackend, Callable[[dict[str, Any]], None]], object
 
 
 class Lines:
-    """JSON objects, one a line, on the stdout that this process was started with."""
+    """JSON objects, one a line, by default on the stdout that this process was started with."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: FileIO | None = None) -> None:
         self._lock = threading.Lock()
-        self._out = os.fdopen(os.dup(1), "wb", buffering=0)
-        os.dup2(2, 1)  # from here on, print() is a log
+        self._left = bytearray()
+        """What the pipe had no room for."""
+        if out is None:
+            out = FileIO(os.dup(1), "wb")
+            os.dup2(2, 1)  # from here on, print() is a log
+        self._out = out
 
-    def emit(self, event: dict[str, Any]) -> None:
-        """Write one event. When nobody reads any more, this process ends."""
-        line = json.dumps(event, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    def emit(self, *events: dict[str, Any]) -> None:
+        """Write events, in one go. When nobody reads any more, this process ends."""
+        self._write(events)
+
+    def offer(self, *events: dict[str, Any]) -> None:
+        """As `emit`, but what a full pipe does not take waits for the next call: nobody waits here."""
+        os.set_blocking(self._out.fileno(), False)
         try:
-            with self._lock:
-                view = memoryview(line)
-                while view:
-                    view = view[self._out.write(view) or 0 :]
-        except BrokenPipeError:
-            leave(0)
+            self._write(events)
+        finally:
+            os.set_blocking(self._out.fileno(), True)
+
+    def _write(self, events: Sequence[dict[str, Any]]) -> None:
+        lines = [json.dumps(event, ensure_ascii=False, allow_nan=False) for event in events]
+        with self._lock:
+            self._left += "".join(f"{line}\n" for line in lines).encode()
+            try:
+                while self._left and (written := self._out.write(self._left)) is not None:
+                    del self._left[:written]
+            except BrokenPipeError:
+                leave(0)
 
 
 def leave(code: int) -> NoReturn:
@@ -158,7 +174,7 @@ def main(arguments: list[str]) -> int:
         threading.Thread(target=outlive_nobody, name="parent", daemon=True).start()
         train(lines, stdin, factory, run_round if mode == "train" else run_plan)
         return 0
-    return serve(lines.emit, stdin, lambda: make_backend(factory), failure)
+    return serve(lines, stdin, lambda: make_backend(factory), failure)
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:

@@ -79,8 +79,11 @@ class EmbeddedServer(Server):
                     "a training has the model's memory, so no adapter can be loaded; "
                     "try again when it is over"
                 )
-            await self._sampler.call("load", version=version, path=str(directory))
-            self._loaded[version] = directory
+            await self._load(version, directory)
+
+    async def _load(self, version: int, directory: Path) -> None:
+        await self._sampler.call("load", version=version, path=str(directory))
+        self._loaded[version] = directory
 
     async def activate(self, version: int) -> None:
         if not self._away:
@@ -99,7 +102,9 @@ class EmbeddedServer(Server):
             await self._sampler.call("unload", version=version)
 
     async def reload(self, version: int, directory: Path) -> None:
-        self._loaded.pop(version, None)  # the child puts it in the old one's place
+        """The child puts it in the old one's place, which stays if that fails."""
+        if version != BASE and version in self._loaded and not self._away:
+            await self._load(version, directory)
         await super().reload(version, directory)
 
     async def served(self) -> int:

@@ -22,6 +22,8 @@ from goodbot.errors import AdapterError, ServerError
 logger = logging.getLogger(__name__)
 
 _LINE_LIMIT = 64 * 1024 * 1024
+_PART = 64 * 1024
+"""Bytes that are read at once, at most."""
 _STOP_SECONDS = 5.0
 _START_SECONDS = 600.0
 _SILENT_SECONDS = 300.0
@@ -39,8 +41,11 @@ class SamplerProcess:
         self._reader: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Queue[Answer]] = {}
         self._ids = itertools.count(1)
+        self._open: set[str] = set()
+        """Requests whose last answer has not come."""
         self._heard = 0.0
-        """When the child said something last, on the event loop's clock."""
+        """When the child said something last, or was asked while nobody waited, on the event loop's clock."""
+        self._watch: asyncio.TimerHandle | None = None
         self._end = ""
         """Why we killed it, if we did."""
 
@@ -52,13 +57,14 @@ class SamplerProcess:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             limit=_LINE_LIMIT, env=self._environ,
         )  # fmt: skip
-        self._answers = {}
+        self._answers, self._open = {}, set()
         self._end = ""
         first: Answer = {}
         try:
             await self._send({"protocol": 1, "model": str(self._model), "seed": 0})
             async with asyncio.timeout(_START_SECONDS):
-                first = await _next_line(process) or {"reason": "the sampler process ended at once"}
+                line = await process.stdout.readline() if process.stdout else b""
+                first = _answer(line) if line else {"reason": "the sampler process ended at once"}
         except (TimeoutError, OSError, ValueError) as error:
             first = {"reason": f"the sampler process did not come up ({error})"}
         finally:
@@ -70,6 +76,9 @@ class SamplerProcess:
 
     async def stop(self) -> None:
         """End it, and what it is writing; idempotent."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             assert process.stdin is not None  # noqa: S101  opened as a pipe
@@ -107,17 +116,25 @@ class SamplerProcess:
         async def answers() -> AsyncGenerator[Answer, None]:
             nonlocal last
             while True:
-                answer = await self._next(queue)
+                answer = (
+                    await queue.get()
+                )  # it comes, or the child has ended, or is ended by `_look`
                 last = answer["event"] != "text"
                 _raise_if_error(answer)
                 yield answer
 
+        if not self._open:
+            self._heard = asyncio.get_running_loop().time()
+        self._open.add(id_)
+        if self._watch is None:
+            self._look()
         try:
             await self._send({"id": id_, "op": op, **fields})
             async with contextlib.aclosing(answers()) as stream:
                 yield stream
         finally:
             self._answers.pop(id_, None)
+            self._open.discard(id_)
             if not last and op == "generate":
                 self._cancel(id_)
 
@@ -128,16 +145,14 @@ class SamplerProcess:
             line = {"id": str(next(self._ids)), "op": "cancel", "target": id_}
             process.stdin.write(json.dumps(line).encode() + b"\n")
 
-    async def _next(self, answers: asyncio.Queue[Answer]) -> Answer:
-        """The next answer to a request; it comes, or the child has ended, or it is killed here."""
-        while True:
-            try:
-                async with asyncio.timeout(_SILENT_SECONDS):
-                    return await answers.get()
-            except TimeoutError:  # it may be busy with somebody else's answer, and tell that one
-                silent = asyncio.get_running_loop().time() - self._heard
-                if silent >= _SILENT_SECONDS:
-                    self._kill(f"it said nothing for {silent:.0f} s and was ended")
+    def _look(self) -> None:
+        """End a child that has been silent for too long while somebody waits, or look again."""
+        loop, self._watch = asyncio.get_running_loop(), None
+        silent = loop.time() - self._heard
+        if self._open and silent >= _SILENT_SECONDS:
+            self._kill(f"it said nothing for {silent:.0f} s and was ended")
+        elif self._open:
+            self._watch = loop.call_later(_SILENT_SECONDS - silent, self._look)
 
     def _kill(self, why: str) -> None:
         """End a child that hangs; `_read` tells all that wait, and the next `start` replaces it."""
@@ -159,15 +174,18 @@ class SamplerProcess:
             self._kill("it reads nothing any more and was ended")
             raise ServerError("the sampler process hangs") from error
         except (ConnectionError, RuntimeError) as error:
-            raise ServerError("the sampler process has ended") from error
+            end = self._end or "before it was asked"
+            raise ServerError(f"the sampler process ended ({end})") from error
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Hand each answer to whoever asked; at the end, tell all that are still waiting."""
         try:
-            while (answer := await _next_line(process)) is not None:
+            async for answer in _lines(process):
                 self._heard = asyncio.get_running_loop().time()
-                queue = self._answers.get(str(answer.get("id")))
-                if queue is not None:
+                id_ = str(answer.get("id"))
+                if answer["event"] != "text":
+                    self._open.discard(id_)
+                if (queue := self._answers.get(id_)) is not None:
                     queue.put_nowait(answer)
         except ValueError:
             logger.error("the sampler process wrote something that is not its protocol")
@@ -193,11 +211,24 @@ async def _ended(process: asyncio.subprocess.Process) -> int:
         return await process.wait()
 
 
-async def _next_line(process: asyncio.subprocess.Process) -> Answer | None:
+async def _lines(process: asyncio.subprocess.Process) -> AsyncGenerator[Answer, None]:
+    """Its answers until it ends; those of a step come together. Raises ValueError for anything else."""
     assert process.stdout is not None  # noqa: S101  opened as a pipe
-    line = await process.stdout.readline()
-    if not line:
-        return None
+    began: list[bytes] = []
+    """Of a line whose end has not come."""
+    while part := await process.stdout.read(_PART):
+        *lines, rest = part.split(b"\n")
+        if lines:
+            yield _answer(b"".join((*began, lines[0])))
+            began = []
+            for line in lines[1:]:
+                yield _answer(line)
+        began.append(rest)
+        if len(began) * _PART > _LINE_LIMIT and sum(map(len, began)) > _LINE_LIMIT:
+            raise ValueError("that line is too long")
+
+
+def _answer(line: bytes) -> Answer:
     answer = json.loads(line)
     if not isinstance(answer, dict) or "event" not in answer:
         raise ValueError("that is no answer")

@@ -150,6 +150,23 @@ async def test_a_version_whose_files_went_away_meanwhile_is_not_served(
     assert await ask(server, "Hello?") == "v0 says: Hello?"
 
 
+async def test_one_that_cannot_be_loaded_anew_stays_as_it_was(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    good = adapter(tmp_path / "1")
+    await server.load(1, good)
+    await server.activate(1)
+    (tmp_path / "torn").mkdir()
+    with pytest.raises(AdapterError):
+        await server.reload(1, tmp_path / "torn")
+    assert await ask(server, "Hello?") == "v1 says: Hello?"
+    assert await server.make_room()
+    await server.come_back()  # it knows what to load
+    assert await ask(server, "Hello?") == "v1 says: Hello?"
+    await server.reload(1, good)
+    assert await server.served() == 1
+
+
 async def test_who_waits_for_one_that_is_stopped_is_told(server: EmbeddedServer) -> None:
     await server.make_room()
     waiting = asyncio.create_task(ask(server, "Hello?"))

@@ -73,8 +73,10 @@ def same(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found.logprobs, expected.logprobs, atol=1e-4)
 
 
-def test_each_answer_is_what_it_would_be_alone(sampler: Any) -> None:
+@pytest.mark.parametrize("mixes", [True, False])
+def test_each_answer_is_what_it_would_be_alone(sampler: Any, mixes: bool) -> None:
     """Those that begin later join those under way; versions stand side by side."""
+    sampler._batching._mixes_versions = mixes
     asked = {(index, index % 3): ask(index) for index in range(7)}
     alone = {key: by(sampler, key[1], request) for key, request in asked.items()}
     assert len({answer.tokens for answer in alone.values()}) == 7
@@ -82,6 +84,7 @@ def test_each_answer_is_what_it_would_be_alone(sampler: Any) -> None:
     for key, request in asked.items():
         sampler.start(key, request, key[1])
         found.update(sampler.step())
+    assert len(sampler._batching._batches) == (1 if mixes else 3), "passes a step"
     found.update(rest(sampler))
     assert found.keys() == alone.keys()
     for key, expected in alone.items():
@@ -107,6 +110,62 @@ def test_what_is_asked_of_the_active_version_meanwhile_is_answered_by_it(sampler
     sampler.step()
     same(sampler.sample(request), expected)
     assert [key for key, _ in rest(sampler)] == ["other"]
+
+
+def test_a_version_that_is_swapped_in_costs_no_second_pass(sampler: Any, backend: Any) -> None:
+    """Nor does one that leaves; a probe of a third disturbs neither."""
+    asked = {0: ask(3), 1: ask(2), 2: ask(4)}
+    alone = {version: by(sampler, version, request) for version, request in asked.items()}
+    first = sampler.first_tokens(asked[2].messages, version=2, top=5)
+    sampler.start(0, asked[0], 0)
+    sampler.step()
+    sampler.start(1, asked[1], 1)
+    found = dict(sampler.step())
+    assert sampler.first_tokens(asked[2].messages, version=2, top=5) == pytest.approx(
+        first, abs=1e-4
+    )
+    sampler.start(2, asked[2], 2)
+    found.update(sampler.step())
+    passes = count_passes(sampler)
+    found.update(sampler.step())
+    assert passes == [3]
+    found.update(rest(sampler))
+    for version, expected in alone.items():
+        same(found[version], expected)
+    assert backend._model.row_adapters.now is None
+
+
+def test_prompts_that_come_together_are_read_together(sampler: Any) -> None:
+    asked = [ask(index) for index in (1, 2, 2, 3, 1)]
+    alone = [by(sampler, index % 3, request) for index, request in enumerate(asked)]
+    sampler.start("ready", ask(0), 0)  # what the model's caches can is tried with the first ones
+    sampler.start("set", ask(1), 1)
+    found = dict(sampler.step())
+    passes = count_passes(sampler)
+    for index, request in enumerate(asked):
+        sampler.start(index, request, index % 3)
+    found.update(sampler.step())
+    assert passes == [5, 7], "prompts, and then a token for all"
+    found.update(rest(sampler))
+    for index, expected in enumerate(alone):
+        same(found[index], expected)
+
+
+def test_prompts_that_cannot_be_read_together_are_read_alone(
+    sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [sampler.sample(ask(index)) for index in range(3)]
+    assert sampler._batching._abilities.pads
+
+    def refuse(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(type(backend._model.decoder()), "begin", refuse)
+    for index in range(3):
+        sampler.start(index, ask(index), 0)
+    found = dict(rest(sampler))
+    for index in range(3):
+        same(found[index], expected[index])
 
 
 def test_pieces_of_each_add_up_to_its_text(sampler: Any) -> None:
@@ -266,11 +325,13 @@ def test_what_breaks_one_answer_breaks_no_other(
 def test_a_pass_that_fails_ends_its_own_version_only(
     sampler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where each has a pass of its own."""
+    sampler._batching._mixes_versions = False
     expected = sampler.sample(ask(2))
     place = Batching.__dict__["_write"]
 
     def write(self: Any, batch: Any) -> None:
-        if batch.version == 1:
+        if batch.versions == [1]:
             monkeypatch.setattr(batch, "steps", None)
         place(self, batch)
 
@@ -286,20 +347,37 @@ def test_a_pass_that_fails_ends_its_own_version_only(
 def test_want_of_memory_for_a_cache_ends_its_own_version_only(
     sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    assert sampler._batching._abilities.mixes
+    assert sampler._batching._abilities.pads
+    sampler._batching._mixes_versions = False
     expected = by(sampler, 1, ask(2))
 
     def refuse(*_: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr(type(backend._model.decoder()), way, refuse)
+    ends: dict[Any, Any] = {}
     for index in (0, 1):
         sampler.start(index, ask(index, conversation=f"c{index}"), 0)
+        ends.update(sampler.step())
     sampler.start("good", ask(2), 1)
-    ends = dict(rest(sampler))
+    ends.update(rest(sampler))
     assert isinstance(ends[1], MemoryError)
     assert isinstance(ends[0], MemoryError) == (way == "join")
     same(ends["good"], expected)
+
+
+def count_passes(sampler: Any) -> list[int]:
+    """The rows of each pass that draws tokens, from now on."""
+    passes: list[int] = []
+    batching_ = sampler._batching
+    draw = batching_._draw
+
+    def drawn(steps: Any, inputs: Any, answers: Any) -> None:
+        passes.append(len(inputs))
+        draw(steps, inputs, answers)
+
+    batching_._draw = drawn
+    return passes
 
 
 def counted(sampler: Any) -> list[int]:

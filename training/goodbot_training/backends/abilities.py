@@ -5,7 +5,8 @@ A way of reading is believed only if it gives the log-probs that reading at once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,8 @@ from goodbot_training.backends.decoding import Decoder, Steps
 _LONG, _SHORT = (5, 9, 3, 7, 11, 4, 8, 6), (10, 12, 6)
 _NEXT = (7, 5)
 _WHOLE_VOCABULARY = 1 << 30
+By = Callable[[Sequence[int]], AbstractContextManager[None]]
+"""Versions, one a row or one for all → within this, they write."""
 
 
 class Abilities:
@@ -22,6 +25,7 @@ class Abilities:
 
     def __init__(self, model: Decoder) -> None:
         self._model = model
+        self._mixes_versions: bool | None = None
 
     @cached_property
     def mixes(self) -> bool:
@@ -48,6 +52,59 @@ class Abilities:
             )
         except Exception:  # each family's cache fails in its own way
             return False
+
+    @cached_property
+    def pads(self) -> bool:
+        """Whether prompts of different length can be read in one pass, and their rows then be joined."""
+
+        def pair(inputs: np.ndarray) -> Steps:
+            steps = self._model.decoder()
+            steps.begin([len(_LONG), len(_SHORT)])
+            steps(inputs, np.ones(2, np.float32), np.zeros(2, np.float32))
+            return steps
+
+        def padded(token: int) -> np.ndarray:
+            rows = [_LONG, ((token,) * (len(_LONG) - len(_SHORT))) + _SHORT]
+            return np.asarray(rows, np.int64)
+
+        try:
+            both, joined = pair(padded(0)), self._read(_SHORT)
+            joined.join(pair(padded(_NEXT[0])))
+            return self.mixes and all(
+                self._same(row, self._read(prompt))
+                for row, prompt in (
+                    (both.split(0), _LONG), (both.split(1), _SHORT), (joined.split(0), _SHORT),
+                    (joined.split(1), _LONG), (joined.split(2), _SHORT),
+                )
+            )  # fmt: skip
+        except Exception:
+            return False
+
+    def mixes_versions(self, by: By, versions: tuple[int, int]) -> bool:
+        """Whether two rows can be written by two versions in one pass; tried once."""
+        if self._mixes_versions is None:
+            try:
+                self._mixes_versions = self.mixes and self._tells_apart(by, versions)
+            except Exception:
+                self._mixes_versions = False
+        return self._mixes_versions
+
+    def _tells_apart(self, by: By, versions: tuple[int, int]) -> bool:
+        one, other = versions
+        prompts = {one: _LONG, other: _SHORT}
+        rows: dict[int, Steps] = {}
+        for version, prompt in prompts.items():
+            with by([version]):
+                rows[version] = self._read(prompt)
+        rows[one].join(rows[other])
+        with by(versions):
+            rows[one](_ids(_NEXT[:1]).repeat(2, 0), np.ones(2, np.float32), np.zeros(2, np.float32))
+        for place, (version, prompt) in enumerate(prompts.items()):
+            with by([version]):
+                alone = self._read((*prompt, _NEXT[0]))
+                if not self._same(rows[one].split(place), alone):
+                    return False
+        return True
 
     @cached_property
     def resumes(self) -> bool:

@@ -13,6 +13,9 @@ from typing import Any
 from goodbot.backend import TokenizedTurn
 from goodbot.errors import TrainingError
 from goodbot.events import Message
+from goodbot.own_model import without_tools
+
+from goodbot_training.backends.plain import plainer
 
 
 def check_model_directory(directory: Path) -> dict[str, Any]:
@@ -63,22 +66,34 @@ class Chat:
         self.end = self._end()
 
     def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Token ids up to where the answer starts. Raises TrainingError(kind="data")."""
+        """Token ids up to where the answer starts. Raises TrainingError(kind="data").
+
+        A template that refuses what an agent's conversation has is given the same words more plainly.
+        """
         from jinja2 import TemplateError
 
+        refusal = (TemplateError, TypeError, ValueError)
+        plain, tools = without_tools(messages)
         try:
-            return tuple(
-                self._tokenizer.apply_chat_template(
-                    list(messages),
-                    add_generation_prompt=True,
-                    enable_thinking=False,  # read by the templates that know it
-                    return_dict=False,
-                )
+            return self._rendered(plain, tools)
+        except refusal:
+            try:
+                return self._rendered(plainer(plain), [])
+            except refusal as error:
+                raise TrainingError(
+                    "The model's chat template refuses this conversation.", kind="data"
+                ) from error
+
+    def _rendered(self, messages: Sequence[Message], tools: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(
+            self._tokenizer.apply_chat_template(
+                list(messages),
+                tools=list(tools) or None,
+                add_generation_prompt=True,
+                enable_thinking=False,  # read by the templates that know it
+                return_dict=False,
             )
-        except TemplateError as error:
-            raise TrainingError(
-                "The model's chat template refuses this conversation.", kind="data"
-            ) from error
+        )
 
     def turn(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
         """A whole turn; the response ends with the end token, as a sampled one does."""

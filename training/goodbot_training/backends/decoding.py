@@ -45,6 +45,13 @@ class Steps(Protocol):
         row each. Temperature 0 takes the likeliest, scored at 1."""
         ...
 
+    def begin(self, lengths: Sequence[int]) -> None:
+        """Of a fresh one: the ids that come first are of rows of these lengths, padded on the left.
+
+        Raises what the family's cache raises that cannot.
+        """
+        ...
+
     def read(self, inputs: Any) -> None:
         """Take ids `(B, S)` in without drawing."""
         ...
@@ -208,6 +215,10 @@ class Row:
         self._words = 0  # tokens without the end token
         self._pieces: list[str] = []
         self._from, self._shown = 0, ""
+
+    def restart(self) -> None:
+        """Draw the same numbers again."""
+        self._random = np.random.default_rng(self.request.seed)
 
     def uniform(self) -> float:
         """The number that the next token is drawn with."""

@@ -42,6 +42,10 @@ class PrefixCache:
         while self._held > self._most:
             self._pop(next(iter(self._rows)))
 
+    def knows(self, version: int, conversation: str) -> bool:
+        """Whether there is a row to look at."""
+        return bool(conversation) and (version, conversation) in self._rows
+
     def take(
         self, version: int, conversation: str, prompt: Sequence[int]
     ) -> tuple[int, Steps] | None:

@@ -28,6 +28,7 @@ from goodbot_training.backends.mlx import targets
 from goodbot_training.backends.mlx.logprobs import chosen_logprobs, find_head, token_logprobs
 from goodbot_training.backends.mlx.sampler import MlxDecoder
 from goodbot_training.backends.packing import Packed
+from goodbot_training.backends.row_adapters import RowAdapters
 
 _GROUP = 32  # weights that share a scale; each projection's width must be a multiple of it
 Prepared = tuple[AdapterWeights, dict[str, tuple[mx.array, mx.array]]]
@@ -61,7 +62,12 @@ class MlxModel:
         causal.eval()
         self.causal = causal
         self.experts = architecture.experts(config)
-        self._layers = targets.inject(causal, rank)
+        self.row_adapters = RowAdapters(targets.stack, mx.array)
+        self._layers = targets.inject(causal, rank, self.row_adapters)
+        # Experts see tokens in an order of their own, and MLA keeps its heads apart.
+        self.mixes_versions = all(
+            isinstance(one, targets.Projection) for one in self._layers.values()
+        )
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = _vocabulary(config)
         self.context = int(config.get("max_position_embeddings") or 1 << 20)

@@ -27,6 +27,13 @@ class MlxDecoder:
         self._rows = 0
         self._batched = False
 
+    def begin(self, lengths: Sequence[int]) -> None:
+        """Rows of these lengths come first; see `Steps`."""
+        self._cache = [layer.merge([layer] * len(lengths)) for layer in self._cache]
+        self._batched = True
+        for layer in self._cache:
+            layer.prepare(left_padding=[max(lengths) - length for length in lengths])
+
     def read(self, inputs: Any) -> None:
         """Take ids in without drawing; see `Steps`."""
         self._forward(inputs)

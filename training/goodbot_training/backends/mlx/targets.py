@@ -10,6 +10,7 @@ so that an adapter fits both: where mlx-lm splits a matrix, its parts share one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mlx.core as mx
@@ -20,6 +21,8 @@ from mlx_lm.models.mla import MultiLinear, QuantizedMultiLinear
 from mlx_lm.models.switch_layers import QuantizedSwitchLinear, SwitchLinear
 from mlx_lm.tuner.lora import LoRALinear, LoRASwitchLinear
 
+from goodbot_training.backends.row_adapters import Adapter, Pairs, RowAdapters
+
 _LINEAR: Any = (nn.Linear, nn.QuantizedLinear)
 _SWITCH: Any = (SwitchLinear, QuantizedSwitchLinear)
 _HEADS: Any = (MultiLinear, QuantizedMultiLinear)
@@ -28,7 +31,7 @@ _NAMES = {"fc1": "up_proj", "fc2": "down_proj"}
 """Of experts without a gate: mlx-lm's name → transformers'."""
 
 
-def inject(causal: Any, rank: int) -> dict[str, Any]:
+def inject(causal: Any, rank: int, row_adapters: RowAdapters) -> dict[str, Any]:
     """Freeze the model and put a LoRA layer without effect on every target: path → layer."""
     causal.freeze()
     inside = {id(module) for layer in causal.layers for _, module in layer.named_modules()}
@@ -51,7 +54,7 @@ def inject(causal: Any, rank: int) -> dict[str, Any]:
             outputs, inputs = _shape_of(module)
             if not any(path.startswith(f"{b}.") and outputs in (1, n) for b, n in sizes.items()):
                 layer = Projection(inputs, outputs, r=rank, scale=1.0)
-                layer.linear = module
+                layer.linear, layer.path, layer.row_adapters = module, path, row_adapters
                 layers[path] = wrap(path, layer)
             continue
         children: Any = module.children()
@@ -92,10 +95,41 @@ def turned(weight: np.ndarray) -> np.ndarray:
 
 
 class Projection(LoRALinear):
-    """mlx-lm's, without the products that change nothing while the base speaks."""
+    """mlx-lm's, without the products that change nothing while the base speaks.
+
+    In a pass of several adapters each row takes its own.
+    """
+
+    path: str
+    row_adapters: RowAdapters
 
     def __call__(self, x: Any) -> Any:
-        return super().__call__(x) if self.scale else self.linear(x)
+        now = self.row_adapters.now
+        if now is None:
+            return super().__call__(x) if self.scale else self.linear(x)
+        y = self.linear(x)
+        pair = now.pairs.get(self.path)
+        if pair is None:
+            return y
+        narrow = x @ pair[0]
+        if now.silent is not None:
+            if len(now.silent) not in (1, len(x)) or x.ndim != 3:
+                raise ValueError("the rows have been mixed on the way")
+            narrow = mx.where(now.silent, 0.0, narrow)
+        return y + (narrow @ pair[1]).astype(y.dtype)
+
+
+def stack(adapters: Sequence[Adapter]) -> Pairs:
+    """Adapters in one: path → A `(in, ranks)` and B `(ranks, out)`, B times the scale."""
+    pairs = {
+        path: (
+            mx.concatenate([pairs[path][0] for _, pairs in adapters], axis=1),
+            mx.concatenate([pairs[path][1] * one.scale for one, pairs in adapters]),
+        )
+        for path in adapters[0][1]
+    }
+    mx.eval(pairs)
+    return pairs
 
 
 class SharedExperts(nn.Module):

@@ -52,15 +52,23 @@ def append(cache: DynamicCache, other: DynamicCache) -> None:
 
 
 def trimmed(cache: DynamicCache, padding: int) -> int:
-    """Cut padding off that all rows have on the left, where all layers can; how much was cut."""
+    """Cut padding off that all rows have on the left, where all layers can; how much was cut.
+
+    A sliding window has let go of some of it already; it counts on from what is left.
+    """
     layers: list[Any] = cache.layers
-    if padding <= 0 or any(type(layer) is not DynamicLayer for layer in layers):
+    if padding <= 0 or any(type(layer) not in _KNOWN for layer in layers):
         return 0
     for layer in layers:
-        if layer.is_initialized:
-            # Not a view, which would hold the padding as long as the row is kept.
-            layer.keys = layer.keys[..., padding:, :].clone()
-            layer.values = layer.values[..., padding:, :].clone()
+        if not issubclass(type(layer), DynamicLayer) or not layer.is_initialized:
+            continue  # a state of fixed size
+        kept, cut = layer.keys.shape[-2], padding
+        if issubclass(type(layer), DynamicSlidingWindowLayer):
+            cut = max(0, padding - (layer.cumulative_length - kept))
+            layer.cumulative_length -= padding
+        # Not a view, which would hold the padding as long as the row is kept.
+        layer.keys = layer.keys[..., cut:, :].clone()
+        layer.values = layer.values[..., cut:, :].clone()
     return padding
 
 

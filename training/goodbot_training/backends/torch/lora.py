@@ -10,6 +10,7 @@ stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,17 +19,66 @@ from peft.tuners.lora import Linear
 from torch import nn
 from torch.nn import functional
 
-from goodbot_training.backends.torch.targets import NAME
+from goodbot_training.backends.adapters import AdapterWeights
+from goodbot_training.backends.row_adapters import Adapter, Pairs, Pass, RowAdapters
+from goodbot_training.backends.torch.targets import NAME, ExpertsLora
+
+Prepared = tuple[AdapterWeights, dict[str, tuple[torch.Tensor, torch.Tensor]]]
 
 
-def simplify(layer: Any) -> None:
-    """Give one of peft's LoRA layers our forward pass, if it stands over a matrix that we can read."""
+def simplify(layer: Any, path: str, row_adapters: RowAdapters) -> None:
+    """Give one of peft's LoRA layers our forward pass, if it stands over a matrix that we can read.
+
+    Others keep theirs, and take part in passes of several adapters, but for stacks of experts.
+    """
     quantized = type(layer).__name__ == "Linear4bit"
     if quantized or (type(layer) is Linear and type(layer.base_layer) is nn.Linear):
-        layer.forward = partial(_forward, layer)
+        layer.forward = partial(_forward, layer, path, row_adapters)
+    elif not isinstance(layer, ExpertsLora):
+        layer.forward = partial(_either, layer, path, row_adapters, layer.forward)
 
 
-def _forward(layer: Any, x: torch.Tensor) -> torch.Tensor:
+def stack(adapters: Sequence[Adapter], dtype: torch.dtype) -> Pairs:
+    """Adapters in one: path → A `(ranks, in)` and B `(out, ranks)`, B times the scale."""
+    return {
+        path: (
+            torch.cat([pairs[path][0] for _, pairs in adapters]).to(dtype),
+            torch.cat([pairs[path][1] * one.scale for one, pairs in adapters], 1).to(dtype),
+        )
+        for path, (a, _) in adapters[0][1].items()
+        if a.ndim == 2
+    }
+
+
+def _either(
+    layer: Any, path: str, row_adapters: RowAdapters, forward: Any, x: torch.Tensor
+) -> torch.Tensor:
+    if row_adapters.now is None:
+        return forward(x)
+    return _added(layer.base_layer(x), x, path, row_adapters.now)
+
+
+def _added(y: torch.Tensor, x: torch.Tensor, path: str, now: Pass) -> torch.Tensor:
+    """What each row's own adapter adds to `y`, `(…, out)`; nothing asks for its gradient."""
+    pair = now.pairs.get(path)
+    if pair is None:
+        return y
+    a, b = (part.to(x.dtype) for part in pair)
+    narrow = functional.linear(x, a)
+    if now.silent is not None:
+        if len(x) != len(now.silent) > 1 and (x.ndim > 2 or len(x) % len(now.silent)):
+            raise ValueError("the rows have been mixed on the way")
+        narrow = narrow.view(len(now.silent), -1, len(a)).masked_fill(now.silent, 0.0)
+    y.view(-1, len(b)).addmm_(narrow.view(-1, len(a)), b.T)
+    return y
+
+
+def _forward(layer: Any, path: str, row_adapters: RowAdapters, x: torch.Tensor) -> torch.Tensor:
+    if row_adapters.now is not None:
+        base = layer.base_layer
+        return _added(
+            functional.linear(x, _weight(base, x.dtype), base.bias), x, path, row_adapters.now
+        )
     if layer.disable_adapters:
         return functional.linear(x, _weight(layer.base_layer, x.dtype), layer.base_layer.bias)
     a, b = layer.lora_A[NAME].weight, layer.lora_B[NAME].weight

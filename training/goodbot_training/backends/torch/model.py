@@ -19,16 +19,16 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.head import bends
 from goodbot_training.backends.packing import Packed
+from goodbot_training.backends.row_adapters import RowAdapters
 from goodbot_training.backends.torch import targets
 from goodbot_training.backends.torch.loading import load
 from goodbot_training.backends.torch.logprobs import Head, find_head, token_logprobs
-from goodbot_training.backends.torch.lora import simplify
+from goodbot_training.backends.torch.lora import Prepared, simplify, stack
 from goodbot_training.backends.torch.sampler import TorchDecoder
 from goodbot_training.backends.torch.targets import NAME as _NAME
 from goodbot_training.rollouts import OVERHEAD
 
 _TINY = 10_000_000
-Prepared = tuple[AdapterWeights, dict[str, tuple[torch.Tensor, torch.Tensor]]]
 
 
 class TorchModel:
@@ -47,8 +47,13 @@ class TorchModel:
         self.experts = architecture.experts(config)
         self._layers: dict[str, Any] = targets.inject(causal, rank, self.experts.count)
         self._causal = causal.eval()
-        for layer in self._layers.values():
-            simplify(layer)
+        self.row_adapters = RowAdapters(
+            partial(stack, dtype=causal.dtype), partial(torch.as_tensor, device=self.device)
+        )
+        # Experts see tokens in an order of their own.
+        self.mixes_versions = self.experts.count < 2
+        for path, layer in self._layers.items():
+            simplify(layer, path, self.row_adapters)
         for parameter in self.parameters():
             parameter.data = parameter.data.to(self.device, torch.float32)
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}

@@ -27,6 +27,12 @@ class TorchDecoder:
         self._lengths: list[int] = []
         self._width = 0  # of the cache, with the padding
 
+    def begin(self, lengths: Sequence[int]) -> None:
+        """Rows of these lengths come first; see `Steps`."""
+        self._lengths = [
+            length - max(lengths) for length in lengths
+        ]  # before them is less than nothing
+
     @torch.no_grad()
     def read(self, inputs: Any) -> None:
         """Take ids in without drawing; see `Steps`."""
@@ -111,7 +117,7 @@ class TorchDecoder:
             lengths = torch.tensor(before, device=self._device)[:, None]
             places = torch.arange(self._width + new, device=self._device)
             known["attention_mask"] = (places >= self._width - lengths).long()
-            known["position_ids"] = lengths + places[:new]
+            known["position_ids"] = (lengths + places[:new]).clamp(min=0)
         self._lengths = [length + new for length in before]
         self._width += new
         return known

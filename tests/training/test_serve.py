@@ -1,0 +1,164 @@
+"""What happens between two steps of a model that is serving, and what does not."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from goodbot.backend import Sampled
+from goodbot_training.serve import Serving
+from goodbot_training.worker import Lines, failure
+
+SECONDS = 30
+
+
+class Fake:
+    """A sampler whose answers take as many steps as they may have tokens. It writes down what it does."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.left: dict[Any, int] = {}
+        self.told: dict[Any, Callable[[str], bool]] = {}
+        self.asked, self.stepped = threading.Event(), threading.Semaphore(0)
+
+    def start(self, key: Any, request: Any, version: int, on_text: Any) -> None:
+        assert self.asked.wait(SECONDS)
+        self.left[key], self.told[key] = request.max_tokens, on_text
+
+    def step(self) -> list[tuple[Any, Sampled]]:
+        self.done.append("step")
+        self.stepped.release()
+        for key in self.left:
+            self.left[key] -= 1
+            self.told[key]("word ")
+        ended = [key for key, left in self.left.items() if not left]
+        for key in ended:
+            del self.left[key]
+        return [
+            (key, Sampled(prompt=(), tokens=(), logprobs=(), text="", finish="length"))
+            for key in ended
+        ]
+
+    def first_tokens(self, *_: object, **__: object) -> dict[str, float]:
+        self.done.append("first_tokens")
+        return {}
+
+
+class Reading(Fake):
+    """With files that take as long to read as three steps; an answer goes on until they are kept."""
+
+    def step(self) -> list[tuple[Any, Sampled]]:
+        if not any(one.startswith("keep") for one in self.done):
+            self.left = {key: left + 1 for key, left in self.left.items()}
+        return super().step()
+
+    def read_adapter(self, directory: Path) -> str:
+        for _ in range(3):
+            assert self.stepped.acquire(timeout=SECONDS)
+        if directory.name == "bad":
+            raise ValueError("no adapter")
+        return directory.name
+
+    def keep_adapter(self, version: int, adapter: str) -> None:
+        self.done.append(f"keep {adapter} as {version}")
+
+
+class Told:
+    """What is told, and in how many goes."""
+
+    def __init__(self) -> None:
+        self.goes: list[list[dict[str, Any]]] = []
+        self.answered = threading.Semaphore(0)
+
+    def emit(self, *events: dict[str, Any]) -> None:
+        if events:
+            self.goes.append([*events])
+        for event in events:
+            if event["event"] != "text":
+                self.answered.release()
+
+    offer = emit
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [event for go in self.goes for event in go]
+
+
+def run(sampler: Any, *requests: dict[str, Any]) -> Told:
+    """All is asked before the first step, and stdin stays open until all is answered."""
+    told = Told()
+
+    def stdin() -> Iterator[bytes]:
+        for id_, request in enumerate(requests):
+            yield json.dumps({"id": id_, **request}).encode()
+        sampler.asked.set()
+        for _ in requests:
+            assert told.answered.acquire(timeout=SECONDS)
+
+    Serving(told, sampler, failure).run(stdin())  # pyright: ignore[reportArgumentType]
+    return told
+
+
+def generate(tokens: int) -> dict[str, Any]:
+    return {"op": "generate", "messages": [{"role": "user", "content": "?"}], "max_tokens": tokens}
+
+
+PROBE = {"op": "first_tokens", "messages": [{"role": "user", "content": "?"}], "version": 0}
+
+
+def test_probes_take_turns_with_the_answers() -> None:
+    sampler = Fake()
+    run(sampler, generate(9), PROBE, PROBE, PROBE)
+    assert sampler.done[:6] == ["first_tokens", "step"] * 3
+
+
+def test_those_who_write_in_one_step_are_told_in_one_go() -> None:
+    told = run(Fake(), generate(2), generate(2), generate(3))
+    assert [[(event["id"], event["event"]) for event in go] for go in told.goes] == [
+        *([(id_, "text")] for id_ in range(3)),  # a first token at once
+        [(0, "text"), (1, "text"), (2, "text"), (0, "done"), (1, "done")],
+        [(2, "text"), (2, "done")],
+    ]
+
+
+def test_reading_an_adapter_holds_up_nobody() -> None:
+    sampler = Reading()
+    told = run(sampler, generate(2), {"op": "load", "version": 1, "path": "/good"})
+    assert [event for event in told.events if event["id"] == 1] == [{"id": 1, "event": "ok"}]
+    place = sampler.done.index("keep good as 1")
+    assert sampler.done[:place] == ["step"] * place
+    assert place >= 3
+
+
+def test_an_adapter_that_cannot_be_read_is_told() -> None:
+    sampler = Reading()
+    sampler.stepped.release(3)
+    told = run(sampler, {"op": "load", "version": 1, "path": "/bad"})
+    [answer] = told.events
+    assert (answer["event"], answer["kind"]) == ("error", "error")
+
+
+def test_who_reads_slowly_holds_up_nobody_and_misses_nothing() -> None:
+    """A pipe takes some 64 KB."""
+    reading, writing = os.pipe()
+    lines = Lines(io.FileIO(writing, "wb"))
+    events = [{"event": "text", "text": f"{number}" * 20_000} for number in range(20)]
+    for event in events:
+        lines.offer(event)  # it would never return if it waited
+    found: list[Any] = []
+
+    def read() -> None:
+        with open(reading) as stream:
+            found.extend(map(json.loads, stream))
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    lines.emit({"event": "done"})
+    lines._out.close()
+    reader.join(SECONDS)
+    assert found == [*events, {"event": "done"}]

@@ -1,0 +1,189 @@
+"""A loaded model that answers: versions by number, and whoever is written to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from goodbot.backend import Sampled, SampleRequest
+from goodbot.errors import AdapterError
+from goodbot.events import Message
+
+from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter
+from goodbot_training.backends.batching import Batching, Ended
+from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.decoding import Decoder, first_tokens, generate
+from goodbot_training.backends.row_adapters import RowAdapters
+
+if TYPE_CHECKING:
+    from goodbot.backend import Floats
+    from goodbot.models.architecture import Experts
+
+    from goodbot_training.backends.packing import Packed
+
+
+class Model(Decoder, Protocol):
+    """A loaded base model with LoRA on all its projections: what a framework must bring."""
+
+    vocabulary: int
+    experts: Experts
+
+    @property
+    def shapes(self) -> Mapping[str, Shape]:
+        """Path → (out, in) of every adapted projection, (experts, out, in) of stacks of experts."""
+        ...
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the adapter has its effect; the base speaks otherwise."""
+        ...
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None: ...
+
+    def prepare(self, weights: AdapterWeights) -> Any:
+        """The adapter as the framework's own arrays."""
+        ...
+
+    def assign(self, prepared: Any) -> None:
+        """Put prepared weights in place; what was prepared stays as it is."""
+        ...
+
+    @property
+    def row_adapters(self) -> RowAdapters:
+        """For passes whose rows are of several adapters, as `prepare` gives them."""
+        ...
+
+    @property
+    def mixes_versions(self) -> bool:
+        """Whether there may be such passes; otherwise adapters are put in place one after another."""
+        ...
+
+    def extract(self) -> AdapterWeights:
+        """The weights in place."""
+        ...
+
+    def scores(self, packed: Packed, temperature: Sequence[float]) -> Floats:
+        """fp32 log-probs of the targets, `(B, R)`, no gradient."""
+        ...
+
+
+class ModelSampler:
+    """A sampler over a loaded model. Activating a version replaces the adapter weights in place."""
+
+    def __init__(self, model: Model, chat: Chat) -> None:
+        self._model, self._chat = model, chat
+        self._versions: dict[int, Any] = {}
+        self._active: int | None = None
+        self._placed = 0
+        self._batching = Batching(model, chat, self._by, mixes_versions=model.mixes_versions)
+
+    def load_adapter(self, version: int, directory: Path) -> None:
+        """Keep an adapter ready as `version` (1 or more). Raises AdapterError."""
+        self.keep_adapter(version, self.read_adapter(directory))
+
+    def read_adapter(self, directory: Path) -> AdapterWeights:
+        """The first half of `load_adapter`, for any thread: nothing changes. Raises AdapterError."""
+        return fit(read_adapter(directory), self._model.shapes, directory)
+
+    def keep_adapter(self, version: int, adapter: AdapterWeights) -> None:
+        """The other half. Raises AdapterError."""
+        if version < 1:
+            raise AdapterError(f"Version {version} cannot be loaded: 0 is the base model.")
+        self._versions[version] = self._model.prepare(adapter)
+        self._forget(version)
+
+    def activate(self, version: int) -> None:
+        """Answer with `version`; 0 is the base. Raises AdapterError for one that is not loaded."""
+        self._known(version)
+        self._placed = 0  # whoever trains may have changed the weights in place
+        self._place(version)
+        self._active = version
+
+    def unload_adapter(self, version: int) -> None:
+        """Forget a version. Raises AdapterError for the active one."""
+        if version and version == self._active:
+            raise AdapterError(f"Version {version} is active and cannot be unloaded.")
+        if version and self.writes(version):
+            raise AdapterError(f"Version {version} is writing an answer and cannot be unloaded.")
+        self._versions.pop(version, None)
+        self._forget(version)
+
+    def sample(
+        self, request: SampleRequest, on_text: Callable[[str], bool] | None = None
+    ) -> Sampled:
+        """Sample one answer."""
+        self._place(self._active)
+        return generate(self._model, self._chat, [request], on_text)[0]
+
+    def sample_many(self, requests: Sequence[SampleRequest]) -> list[Sampled]:
+        """Sample an answer to each request."""
+        self._place(self._active)
+        return generate(self._model, self._chat, requests)
+
+    def start(
+        self,
+        key: Hashable,
+        request: SampleRequest,
+        version: int,
+        on_text: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Begin an answer; see `Sampler.start`."""
+        self._known(version)
+        self._batching.start(key, request, version, on_text)
+
+    def step(self) -> list[Ended]:
+        """Write on all answers; see `Sampler.step`."""
+        return self._batching.step()
+
+    def cancel(self, key: Hashable) -> None:
+        """End an answer at the next step."""
+        self._batching.cancel(key)
+
+    def writes(self, version: int | None = None) -> bool:
+        """Whether an answer is under way."""
+        return self._batching.writes(version)
+
+    def first_tokens(
+        self, messages: Sequence[Message], *, version: int, top: int
+    ) -> dict[str, float]:
+        """How an answer by a version may begin; out of no cache."""
+        self._known(version)
+        with self._by([version]):
+            return first_tokens(self._model, self._chat, messages, top)
+
+    def _known(self, version: int) -> None:
+        if version and version not in self._versions:
+            raise AdapterError(f"Version {version} is not loaded.")
+
+    @contextmanager
+    def _by(self, versions: Sequence[int]) -> Generator[None]:
+        """Within this, the rows of a pass are written by these versions; a single one is all rows'."""
+        if not self._model.mixes_versions:
+            self._place(versions[0])
+            yield
+            return
+        alive = self._batching.versions()
+        among = sorted(alive if alive.issuperset(versions) else {*versions})
+        with self._model.row_adapters.rows(
+            [self._versions.get(version) for version in versions],
+            [self._versions[version] for version in among if version],
+        ):
+            yield
+
+    def _place(self, version: int | None) -> None:
+        """Put a version's weights into the model, unless they are there; None: leave it as it is."""
+        if version is None:
+            return
+        if version and version != self._placed:
+            self._model.assign(self._versions[version])
+            self._placed = version
+        self._model.enabled = bool(version)
+
+    def _forget(self, version: int) -> None:
+        self._batching.forget(version)
+        self._model.row_adapters.forget()
+        if version == self._placed:
+            self._placed = 0
