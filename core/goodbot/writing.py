@@ -40,11 +40,19 @@ from goodbot.server import Generated, GenerateRequest, Server
 from goodbot.store import Operation, Store, forgetting, inbox, ledger, retries, turns
 from goodbot.store.retries import Retry
 from goodbot.training.tenancy import Tenancy
-from goodbot.turns import Turn
+from goodbot.turns import Turn, turn_id
+
+__all__ = ["Asked", "Writer", "ids", "turn_id"]
 
 logger = logging.getLogger(__name__)
 
 _SEND_TRIES = 6
+_LONGEST_ANSWER = 3600.0
+"""Seconds from an answer's first piece to its last: who comes to no end is cut off."""
+_CHARACTERS_A_TOKEN = 200
+"""More no token of a text has; the longest of known vocabularies are runs of spaces."""
+_FEWEST_CHARACTERS = 100_000
+"""An answer may have so many whatever `max_tokens` says."""
 _LONGEST_PAUSE = 60.0
 """Seconds between two attempts to record an answer while the disk fails."""
 
@@ -118,17 +126,26 @@ class Writer:
         return await self._streamed(request, stream)
 
     async def _streamed(self, request: GenerateRequest, stream: ReplyStream) -> Generated:
-        begun = False
+        begun: float | None = None
+        size, most = 0, max(_FEWEST_CHARACTERS, _CHARACTERS_A_TOKEN * request.max_tokens)
         try:
             async with contextlib.aclosing(self._server.generate(request)) as pieces:
                 async for piece in pieces:
-                    if isinstance(piece, Generated):
+                    now = self._clock.monotonic()
+                    begun = now if begun is None else begun
+                    whole = isinstance(piece, Generated)
+                    size = len(piece.text) if whole else size + len(piece)
+                    if size > most or now - begun > _LONGEST_ANSWER:
+                        raise ServerError(
+                            "the model server does not come to an end with an answer, which was cut "
+                            "off: look at what [serving] url leads to"
+                        )
+                    if whole:
                         return piece
-                    begun = True
                     await stream.append(piece)
             raise ServerError("the model server ended an answer half way")
         except (AdapterError, ServerError) as error:
-            if begun or request.version is None:
+            if begun is not None or request.version is None:
                 raise
             logger.warning(
                 "v%d does not answer, the active version does: %s", request.version, error
@@ -223,12 +240,6 @@ async def _insert(
     if asked.retry is not None:
         await retries.insert(db, asked.retry)
     return turn
-
-
-def turn_id(event: Event) -> str:
-    """The id of the turn that answers an event: the same after a crash and a replay."""
-    text = f"{event.user.connector}\0{event.user.account}\0{event.event_id}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _conversation(channel: ChannelRef, talker: UserRef) -> str:

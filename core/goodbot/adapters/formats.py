@@ -42,6 +42,10 @@ _PART = ".part-"
 _NOT_ITS_FAULT = ("died", "killed", "memory", "oom")
 """Kinds of a failure that say nothing of the adapter."""
 _LARGEST = 1 << 42
+_TAKE_SECONDS = 3600.0
+"""For a foreign adapter to be read, checked and written anew."""
+_SMALL = 64 << 20
+"""Bytes that an adapter may have whatever the base has."""
 _locks: weakref.WeakValueDictionary[tuple[str, ...], asyncio.Lock] = weakref.WeakValueDictionary()
 Progress = Callable[[int, int], None]
 """Called with the bytes that are done, and of how many."""
@@ -92,10 +96,22 @@ class Formats:
     ) -> Mapping[str, Any]:
         """A foreign adapter directory (mlx-lm's or PEFT's) as a PEFT directory that fits the base.
 
-        `output` must not be there. Only safetensors are read. Raises AdapterError.
+        `output` must not be there. Only safetensors are read. What is larger than the base itself, or
+        takes longer than an hour to read, is no adapter. Raises AdapterError.
         """
-        async with beside(output) as part:
-            return await self._ask("peft", source, part, on_progress, "")
+        size, most = await asyncio.to_thread(lambda: (_size(source), _size(self._model)))
+        if size > max(most, _SMALL):
+            raise AdapterError(
+                f"{source} holds {size / 1e9:.1f} GB, more than the model that it is for: name the "
+                "directory of the adapter alone"
+            )
+        try:
+            async with asyncio.timeout(_TAKE_SECONDS), beside(output) as part:
+                return await self._ask("peft", source, part, on_progress, "")
+        except TimeoutError as error:
+            raise AdapterError(
+                f"{source} could not be read within {_TAKE_SECONDS / 60:.0f} minutes: is it an adapter?"
+            ) from error
 
     async def _make(self, directory: Path, to: AdapterFormat, source: str) -> Path:
         folder = self._root / FOLDER
@@ -166,6 +182,11 @@ async def beside(output: Path) -> AsyncGenerator[Path]:
             await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
         else:
             part.unlink(missing_ok=True)
+
+
+def _size(directory: Path) -> int:
+    """The bytes of the weights in a directory; what they are is read before any is loaded."""
+    return sum(file.stat().st_size for file in directory.glob("*.safetensors") if file.is_file())
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -94,7 +94,7 @@ class AdapterRegistry(Catalogue):
             try:
                 await self.prepare(version)
                 await self._store.write(move)
-            except Exception as error:
+            except BaseException as error:  # who is cancelled leaves nothing loaded either
                 self._witness.found = proven
                 await self._drop(version)
                 if isinstance(error, _NotMovedError):
@@ -111,10 +111,7 @@ class AdapterRegistry(Catalogue):
         return True
 
     async def prepare(self, version: int) -> None:
-        """Load a version beside what is served, see that it answers, and as itself.
-
-        Raises AdapterError or ServerError.
-        """
+        """Load a version beside what is served, see that it answers, and as itself. Raises as `activate`."""
         if version != BASE:
             directory = await self.path(version)
             await self._server.load(version, directory)
@@ -151,8 +148,7 @@ class AdapterRegistry(Catalogue):
     async def _drop(self, version: int) -> None:
         """What is neither served nor used need not stay loaded.
 
-        Whatever it is still writing ends first; nobody waits for that here, so that the next change
-        of mind is not held up.
+        Whatever it is still writing ends first; nobody waits here, so no next change of mind does either.
         """
         used = version in (BASE, self.canary) or self._beside[version] > 0
         with contextlib.suppress(GoodbotError):
@@ -193,6 +189,12 @@ class AdapterRegistry(Catalogue):
             async with self._swap:
                 for version in set(versions):
                     await self._drop(version)
+
+    @contextlib.asynccontextmanager
+    async def still(self) -> AsyncGenerator[frozenset[int]]:
+        """For as long as the body no version is loaded or activated; yields those that are used beside."""
+        async with self._swap:
+            yield frozenset({*+self._beside, self.canary})
 
     async def refresh(self) -> None:
         """After `off` or `resume`: serve what is wanted now. Nothing to do while no server runs."""

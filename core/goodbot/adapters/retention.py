@@ -30,12 +30,15 @@ async def erase(store: Store, root: Path, row: adapters.AdapterRow, now: float) 
 
 async def prune(store: Store, registry: AdapterRegistry, *, keep: int, now: float) -> list[int]:
     """Keep the files of `keep` versions of this base model; the rows stay. Returns what went."""
-    rows = [row for row in await registry.rows() if row.model == registry.model]
     gone: list[int] = []
-    for row in surplus(rows, await registry.active(), keep):
-        await erase(store, registry.root, row, now)
-        logger.info("the files of v%d made room: %d versions are kept", row.version, keep)
-        gone.append(row.version)
+    async with registry.still() as used:  # what is about to go live is looked at once it has
+        rows = [row for row in await registry.rows() if row.model == registry.model]
+        for row in surplus(rows, await registry.active(), keep):
+            if row.version in used:
+                continue
+            await erase(store, registry.root, row, now)
+            logger.info("the files of v%d made room: %d versions are kept", row.version, keep)
+            gone.append(row.version)
     return gone
 
 

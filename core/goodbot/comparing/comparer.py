@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import aiosqlite
 
@@ -58,6 +58,8 @@ class Comparer:
         self._wake = asyncio.Event()
         self._looking = asyncio.Lock()
         self._deciding = asyncio.Lock()
+        self._unasked: tuple[int, str] | None = None
+        """Which question could not be prepared, and why, as it was logged."""
 
     @hookimpl
     def on_training_finished(self) -> None:
@@ -100,6 +102,11 @@ class Comparer:
         try:
             if not await self._preparing.prepare(found, await self._owners()):
                 return False
+        except ServerError as error:
+            if self._unasked != (found.id, str(error)):  # it is looked at every minute
+                logger.info("v%d is compared later: %s", found.new, error)
+            self._unasked = (found.id, str(error))
+            return False
         except AdapterError as error:  # without an answer of both there is nothing to ask
             logger.error("v%d cannot be compared with v%d: %s", found.new, found.old, error)
         await self._store.write(lambda db: comparisons.ask(db, found.id))
@@ -214,8 +221,19 @@ class Comparer:
         async def guard(db: aiosqlite.Connection) -> bool:
             return await comparisons.close(db, found, state, self._clock.now())
 
-        if state == "lost":
+        if not await self._moved(found, state, guard):
+            return False
+        if state == "lost":  # only now: while the server is away this is tried again and again
             await self._scheduler.stop(LOST)
+        return True
+
+    async def _moved(
+        self,
+        found: Comparison,
+        state: str,
+        guard: Callable[[aiosqlite.Connection], Awaitable[bool]],
+    ) -> bool:
+        """Whether the right version answers now, or waits for a reason, and the question is closed."""
         if found.held is (state == "lost"):  # nothing changes which version answers
             return await self._store.write(guard)
         old, new = found.old, found.new

@@ -57,12 +57,7 @@ def checked(url: str, hosts: Sequence[str] = ()) -> str:
 
 
 def is_here(url: str) -> bool:
-    """Whether a checked address leads to this machine."""
-    return _is_here(urlsplit(url).hostname or "")
-
-
-def leads_here(url: str) -> bool:
-    """Whether a checked address is one of this machine."""
+    """Whether an address leads to this machine."""
     return _is_here(_normal(urlsplit(url).hostname or ""))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from goodbot.adapters import AdapterRegistry
@@ -28,6 +29,7 @@ _ENOUGH = 20
 """Rated answers of each version before anything is decided: this is looked at again and again."""
 _MARGIN = 0.1
 """Not worse: with 95 % confidence the share of good answers has fallen by less."""
+LOST = "the version that it continues has lost its trial"
 _LONGEST = 14 * 86400.0
 """Seconds; where so few rate, the gate's word stands."""
 
@@ -71,8 +73,11 @@ class Canary:
     """Sends conversations to the version that is tried, and ends the trial."""
 
     def __init__(
-        self, *, store: Store, registry: AdapterRegistry, pool: Pool, clock: Clock
-    ) -> None:
+        self, *, store: Store, registry: AdapterRegistry, pool: Pool, clock: Clock,
+        stop: Callable[[str], Awaitable[object]] | None = None,
+    ) -> None:  # fmt: skip
+        """`stop` ends a training, for a reason: one that continues a version that has lost."""
+        self._stop = stop
         self._store = store
         self._registry = registry
         self._pool = pool
@@ -128,7 +133,11 @@ class Canary:
     async def _end(self, trial: Trial, state: str, reason: str) -> None:
         logger.info("v%d is tried no more (%s): %s", trial.version, state, reason)
         now = self._clock.now()
-        await self._store.write(lambda db: canaries.close(db, trial.version, state, reason, now))
+        closed = await self._store.write(
+            lambda db: canaries.close(db, trial.version, state, reason, now)
+        )
+        if closed and state == "lost" and self._stop is not None:
+            await self._stop(LOST)  # it was trained from what nobody wants
         try:
             await self._registry.refresh()
         except (AdapterError, ServerError) as error:

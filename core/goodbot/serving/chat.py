@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from goodbot.errors import ServerError
-from goodbot.server import Generated
+from goodbot.own_model import FarSide, without_tools
+from goodbot.server import Generated, GenerateRequest
 from goodbot.serving.sse import EventStream
 from goodbot.serving.upstream import Upstream, said
 
@@ -40,6 +41,24 @@ class Completion:
             text=self.text, version=version, finish=self.finish, prompt_tokens=self.prompt_tokens,
             tokens=self.tokens, logprobs=self.logprobs,
         )  # fmt: skip
+
+
+def body(name: str, request: GenerateRequest) -> dict[str, Any]:
+    """A request for an answer of `name`: the whole distribution, whatever the server's defaults."""
+    messages, tools = without_tools(request.messages)
+    return {
+        "model": name, "messages": messages, "max_tokens": request.max_tokens,
+        "temperature": request.temperature, "top_p": 1.0, "seed": request.seed & 0x7FFFFFFF,
+        **({"tools": tools} if tools else {}),
+    }  # fmt: skip
+
+
+def far_side(upstream: Upstream, version: int, fields: Mapping[str, Any]) -> FarSide:
+    """Where a program may ask `version` itself, with the fields that our own request would have."""
+    return FarSide(
+        title=upstream.title, url=upstream.url, key=upstream.key, version=version, fields=fields,
+        tells="logprobs" in fields,
+    )  # fmt: skip
 
 
 async def stream(

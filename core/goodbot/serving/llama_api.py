@@ -16,6 +16,7 @@ from typing import Any
 
 from goodbot.errors import ServerError
 from goodbot.events import Message
+from goodbot.own_model import without_tools
 from goodbot.server import GenerateRequest
 from goodbot.serving.chat import Completion, as_list, as_object, ids, number
 from goodbot.serving.sse import EventStream
@@ -26,7 +27,9 @@ _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
 
 async def prompt(upstream: Upstream, messages: Sequence[Message]) -> tuple[int, ...]:
     """A conversation as the model sees it, by the template in the GGUF file. Raises ServerError."""
-    templated = await _asked(upstream, "/apply-template", {"messages": list(messages)})
+    plain, tools = without_tools(messages)
+    body = {"messages": plain, **({"tools": tools} if tools else {})}
+    templated = await _asked(upstream, "/apply-template", body)
     content = {"content": templated.get("prompt"), "add_special": True, "parse_special": True}
     found = ids((await _asked(upstream, "/tokenize", content)).get("tokens"))
     if not found:

@@ -28,6 +28,14 @@ _LOOK_SECONDS = 0.05
 _STOP_SECONDS = 10.0
 _DOUBT_SECONDS = 10.0
 _HOST = "127.0.0.1"
+_MACHINE = (
+    "no space left", "cannot allocate", "failed to allocate", "unable to allocate", "out of memory",
+    "bad_alloc", "couldn't bind", "already in use", "too many open files", "permission denied",
+    "cannot be started", "error while loading shared libraries",
+)  # fmt: skip
+"""As llama-server, its libraries and our guard say that the machine has no room for it."""
+_KILLED = 128 + signal.SIGKILL
+"""The guard's exit code when its program was killed, as a machine without memory does."""
 
 
 class LlamaProcess:
@@ -46,6 +54,7 @@ class LlamaProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._log: deque[str] = deque(maxlen=20)
         self._reader: asyncio.Task[None] | None = None
+        self._killed = False
         self.upstream = Upstream("llama.cpp", f"http://{_HOST}", Secret(""))
 
     @property
@@ -76,10 +85,17 @@ class LlamaProcess:
         except BaseException as error:
             await self.stop()
             if isinstance(error, TimeoutError):
+                self._killed = True
                 raise ServerError(
                     f"llama-server did not come up within {_START_SECONDS / 60:.0f} minutes"
                 ) from error
             raise
+
+    @property
+    def blames_machine(self) -> bool:
+        """Whether it did not come up for want of memory, disk or a port: no fault of its adapter."""
+        said = "\n".join(self._log).lower()
+        return self._killed or any(words in said for words in _MACHINE)
 
     async def doubt(self) -> None:
         """After an answer that broke off: end it if it does not even say that it is well."""
@@ -107,6 +123,11 @@ class LlamaProcess:
                     with contextlib.suppress(ProcessLookupError):
                         os.killpg(process.pid, signal.SIGKILL)
                     await process.wait()
+        elif process is not None and (process.returncode or 0) < 0:
+            # The guard was killed, so it has ended nothing. The group has its number as long as
+            # something is in it.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         if self._reader is not None:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
@@ -117,6 +138,7 @@ class LlamaProcess:
                 if (await self.upstream.ask("/health", seconds=10.0)).ok:
                     return
             await self._clock.sleep(_LOOK_SECONDS)
+        self._killed = self._process is not None and self._process.returncode == _KILLED
         last = next((line for line in reversed(self._log) if "error" in line.lower()), "")
         last = last or (self._log[-1] if self._log else "it does not say why")
         raise ServerError(f"llama-server ended while it came up: {last}")

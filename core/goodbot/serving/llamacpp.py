@@ -24,6 +24,7 @@ from typing import Any
 from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
 from goodbot.models.directory import read_config
+from goodbot.own_model import ALIAS, FarSide, without_tools
 from goodbot.server import BASE, AdapterFormat, Generated, GenerateRequest, Server, ServerParts
 from goodbot.serving import llama_api
 from goodbot.serving.flights import Flights
@@ -55,6 +56,8 @@ class LlamaCppServer(Server):
         self._serials: Counter[int] = Counter()
         self._flights = Flights()
         self._starting = asyncio.Lock()
+        self._coming: LlamaProcess | None = None
+        """The process that is coming up."""
         self._awake = asyncio.Event()
         self._awake.set()
         self._up = False
@@ -76,7 +79,9 @@ class LlamaCppServer(Server):
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(c.stop() for c in (*self._children.values(), *self._leaving)))
+        coming = (self._coming,) if self._coming else ()
+        ending = (*self._children.values(), *self._leaving, *coming)
+        await asyncio.gather(*(child.stop() for child in ending))
         self._children, self._directories, self._active = {}, {}, BASE
         self._leaving.clear()
         self._awake.set()
@@ -104,6 +109,24 @@ class LlamaCppServer(Server):
                         prompt_tokens=piece.prompt_tokens if piece.tokens else (),
                         tokens=piece.tokens, logprobs=piece.logprobs,
                     )  # fmt: skip
+
+    @contextlib.asynccontextmanager
+    async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
+        await self._awake.wait()
+        version = self._active if request.version is None else request.version
+        child = await self._child(version)
+        messages, tools = without_tools(request.messages)
+        async with self._asking(child):
+            yield FarSide(
+                title="llama.cpp", url=child.upstream.url, key=child.upstream.key, version=version,
+                fields={
+                    "model": ALIAS, "messages": messages, "max_tokens": request.max_tokens, "top_k": 0,
+                    "temperature": request.temperature, "top_p": 1.0, "min_p": 0.0,
+                    "chat_template_kwargs": {"enable_thinking": False},
+                    **({"tools": tools} if tools else {}),
+                },
+                tells=False,  # its OpenAI API gives log-probs by text, without token ids
+            )  # fmt: skip
 
     async def first_tokens(
         self, messages: Sequence[Message], *, version: int, top: int
@@ -195,12 +218,18 @@ class LlamaCppServer(Server):
                 name, self._command(), adapter=adapter, environ=self._parts.environ,
                 clock=self._parts.clock,
             )  # fmt: skip
+            self._coming = child
             try:
                 await child.start()
             except ServerError as error:
-                if adapter is None:
+                if adapter is None or not self._up or child.blames_machine:
                     raise
                 raise AdapterError(f"v{version} cannot be served by llama.cpp: {error}") from error
+            finally:
+                self._coming = None
+            if not self._up:  # stopped meanwhile, before there was a process to stop
+                await child.stop()
+                raise ServerError("llama.cpp is not started")
             self._children[version] = child
         if version == BASE != self._active:
             self._later(self._linger())

@@ -19,6 +19,7 @@ from goodbot.errors import AdapterError, ServerError, UsageError
 from goodbot.models import servers
 from goodbot.models.servers import ServedModel
 from goodbot.models.serving import OLLAMA_TAKES_WHOLE_MODELS_SINCE, numbered, too_old
+from goodbot.own_model import without_tools
 from goodbot.server import BASE, AdapterFormat, GenerateRequest, ServerParts
 from goodbot.serving import listing
 from goodbot.serving.chat import Completion
@@ -275,8 +276,10 @@ _HELLO = GenerateRequest(
 
 def _body(name: str, request: GenerateRequest) -> dict[str, Any]:
     """For `/api/chat`: the whole distribution, whatever the model's own parameters say."""
+    messages, tools = without_tools(request.messages)
     return {
-        "model": name, "messages": list(request.messages), "think": False,
+        "model": name, "messages": messages, "think": False,
+        **({"tools": tools} if tools else {}),
         "options": {
             "temperature": request.temperature, "seed": request.seed & 0x7FFFFFFF,
             "num_predict": request.max_tokens, "top_k": 0, "top_p": 1.0, "min_p": 0.0,

@@ -30,6 +30,7 @@ from typing import Any
 from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
 from goodbot.models.servers import ServedModel
+from goodbot.own_model import FarSide
 from goodbot.server import BASE, Generated, GenerateRequest, Server, ServerParts
 from goodbot.serving import chat, listing
 from goodbot.serving.chat import Completion
@@ -98,16 +99,11 @@ class RemoteServer(Server):
 
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
         """A request to `/v1/chat/completions`: the whole distribution, whatever the server's defaults."""
-        return {
-            "model": name, "messages": list(request.messages), "max_tokens": request.max_tokens,
-            "temperature": request.temperature, "top_p": 1.0, "seed": request.seed & 0x7FFFFFFF,
-        }  # fmt: skip
+        return chat.body(name, request)
 
     def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[str | Completion]:
         """One answer under `name`."""
         return chat.stream(self.upstream, self.body(name, request))
-
-    # the contract
 
     async def start(self) -> None:
         """Connect, or look again after trouble: what is loaded and still there stays as it is."""
@@ -177,6 +173,13 @@ class RemoteServer(Server):
                 self._pulse.down = str(error)
                 raise
 
+    @contextlib.asynccontextmanager
+    async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
+        await self._awake.wait()
+        version = self._active if request.version is None else request.version
+        with self._flights.on(name := self.name_of(version)):
+            yield chat.far_side(self.upstream, version, self.body(name, request))
+
     async def first_tokens(
         self, messages: Sequence[Message], *, version: int, top: int
     ) -> Mapping[str, float]:
@@ -227,8 +230,6 @@ class RemoteServer(Server):
         if self._active != BASE:
             self._keep(await self.offered())
         return self._active
-
-    # what drivers share
 
     def name_of(self, version: int) -> str:
         """What the server calls a version. Raises ServerError when that is not loaded."""

@@ -23,6 +23,8 @@ from goodbot.serving import address
 CONNECT_SECONDS = 5.0
 SILENT_SECONDS = 300.0
 """A server that says nothing for so long hangs. Reading a long prompt on a slow machine is silent."""
+LONGEST_SECONDS = 3600.0
+"""A streamed answer takes no longer, whatever comes: a server may send signs of life for ever."""
 _LARGEST_ANSWER = 16 * 1024 * 1024
 _LARGEST_STREAM = 256 * 1024 * 1024
 _LONGEST_WORDS = 300
@@ -64,6 +66,10 @@ class Upstream:
     def place(self) -> str:
         """How sentences name it: `vLLM at http://127.0.0.1:8000`."""
         return f"{self.title} at {self.url}"
+
+    @property
+    def key(self) -> Secret:
+        return self._key
 
     @property
     def is_open(self) -> bool:
@@ -161,7 +167,9 @@ class Upstream:
         if session is None:
             raise ServerError(f"{self.place} is not connected")
         timeout = aiohttp.ClientTimeout(
-            total=seconds, sock_connect=CONNECT_SECONDS, sock_read=seconds or SILENT_SECONDS
+            total=seconds or LONGEST_SECONDS,
+            sock_connect=CONNECT_SECONDS,
+            sock_read=seconds or SILENT_SECONDS,
         )
         response: aiohttp.ClientResponse | None = None
         given: dict[str, Any] = {"json": body} if isinstance(body, Mapping) else {"data": body}

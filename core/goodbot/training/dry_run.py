@@ -45,6 +45,8 @@ class Prospect:
     """Rated answers to which the reward policy gives no reward."""
     replayed: int
     """Of `train`, those that an earlier run has learnt from."""
+    off_policy: int
+    """Of `train` and `held_out`, those that another model has written."""
     interrupted: str
     """Where the run stands that would go on, as a clause; empty: a new one."""
     parameters: int
@@ -76,6 +78,9 @@ async def look(
             lambda db: rounds.take(db, pool, policy, config, parent=parent, replay=False)
         )
         ties = available - sum(not item.replayed for item in items)
+    others = await store.read(
+        lambda db: claimable.off_policy(db, pool, [item.turn for item in items])
+    )
     train = sum(item.split == "train" for item in items)
     model_shape = shape(model)
     adapted = [p for p in model_shape.projections if p.adapted] if model_shape else []
@@ -97,6 +102,7 @@ async def look(
         held_out=len(items) - train,
         ties=ties,
         replayed=sum(item.replayed for item in items),
+        off_policy=others,
         interrupted=waiting.progress.where if waiting else "",
         parameters=model_shape.parameters if model_shape else 0,
         lora=model_shape.lora(int(settings.get("rank", 8))) if model_shape else 0,

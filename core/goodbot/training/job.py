@@ -42,7 +42,8 @@ async def make_job(
     for item in items:
         if (turn := found.get(item.turn)) is None:
             raise TrainingError("an answer was deleted before it could be trained on", kind="data")
-        version = turn.version if turn.model == pool.model else None
+        own = turn.model == pool.model and not turn.answered_by
+        version = turn.version if own else None
         if version and str(version) not in behaviour:
             try:
                 behaviour[str(version)] = str(await registry.path(version))
@@ -68,7 +69,7 @@ async def make_job(
 
 
 def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
-    """One item of the job. `version` None: another base model wrote the answer."""
+    """One item of the job. `version` None: another model wrote the answer."""
     # Its tokens are of another vocabulary, and no log-prob of its author says anything about this
     # model. So its words are read as if this base had written them: the importance ratio of each
     # token starts at 1 and the KL term holds it there, which is all that "off-policy" can mean here.

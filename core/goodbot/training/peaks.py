@@ -55,7 +55,7 @@ def look(
 
 def apart(url: str, served: Path, backend: str) -> str:
     """Why a server of the owner's takes nothing of the memory that trains, as a clause; empty: it may."""
-    if url and not address.leads_here(url):
+    if url and not address.is_here(url):
         return f"{url} is another machine"
     here = place(backend, measure=False)
     if here.device == "cuda" and machine.gpus() > 1 and not _on_gpu(here, served):

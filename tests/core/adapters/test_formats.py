@@ -198,3 +198,32 @@ async def test_the_real_child_takes_an_adapter_of_mlx_lm(tmp_path: Path) -> None
     ]  # fmt: skip
     with pytest.raises(AdapterError, match="is missing"):
         await real.take(tmp_path, tmp_path / "nothing")
+
+
+async def test_what_is_larger_than_the_model_is_no_adapter(
+    asked: Child, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, given = tmp_path / "model", tmp_path / "given"
+    for directory, size in ((model, 100), (given, 101)):
+        directory.mkdir()
+        (directory / "model.safetensors").write_bytes(b"x" * size)
+    monkeypatch.setattr(formats, "_SMALL", 0)
+    mine = Formats(tmp_path, model, {})
+    with pytest.raises(AdapterError, match="more than the model that it is for"):
+        await mine.take(given, tmp_path / "ours")
+    assert asked.jobs == []
+    (given / "model.safetensors").write_bytes(b"x" * 100)
+    await mine.take(given, tmp_path / "ours")
+
+
+async def test_an_adapter_that_takes_for_ever_to_read_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless(*_: Any, **__: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(child, "run", endless)
+    monkeypatch.setattr(formats, "_TAKE_SECONDS", 0.05)
+    with pytest.raises(AdapterError, match="could not be read within"):
+        await Formats(tmp_path, tmp_path, {}).take(tmp_path, tmp_path / "ours")
+    assert not list(tmp_path.glob(".part-*"))

@@ -296,3 +296,14 @@ async def test_ratings_that_were_rolled_back_are_not_trained_again(tmp_path: Pat
         assert (await bot.train()).state == "activated"
         again = set(await bot.trained_by(3))
         assert not again & (set(await bot.trained_by(1)) | set(await bot.trained_by(2)))
+
+
+async def test_who_goes_back_to_the_base_leaves_what_was_not_served(tmp_path: Path) -> None:
+    """The base answers already: what was said is where training goes on from."""
+    async with open_bot(tmp_path) as bot:
+        await versions(bot, 1)
+        registry = bot.app.registry
+        await bot.store.write(lambda db: registry._fall_back(db, 1, 0, True))
+        assert await registry.head() == 1
+        await bot.rollback("base")
+        assert await registry.head() == 0

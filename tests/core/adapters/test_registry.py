@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.adapters import retention
 from goodbot.adapters.manifest import CONFIG, MANIFEST, WEIGHTS
 from goodbot.errors import AdapterError, ServerError
 from goodbot.store import Store, adapters
@@ -412,3 +413,60 @@ async def test_hashing_and_loading_do_not_block_the_loop(
             await asyncio.sleep(0.01)
             beats += 1
         assert beats > 10
+
+
+async def test_who_is_cancelled_while_it_loads_leaves_nothing_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await versions(bot, 2)
+        registry, reached = bot.app.registry, asyncio.Event()
+
+        async def hangs(*_: Any, **__: Any) -> bool:
+            reached.set()
+            return await asyncio.Event().wait()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(registry, "_prove", hangs)
+            task = asyncio.create_task(registry.activate(1, expected=2))
+            await reached.wait()
+            assert 1 in await loaded(bot)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert await loaded(bot) == [2]
+        assert await who_answers(bot) == "v2"
+
+
+async def test_files_are_not_pruned_while_a_version_goes_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else those of the version that is being loaded could go under it."""
+    async with open_bot(tmp_path) as bot:
+        await versions(bot, 3)
+        registry, reached, go = bot.app.registry, asyncio.Event(), asyncio.Event()
+        prepare = registry.prepare
+
+        async def slowly(version: int) -> None:
+            reached.set()
+            await go.wait()
+            await prepare(version)
+
+        monkeypatch.setattr(registry, "prepare", slowly)
+        going_back = asyncio.create_task(registry.activate(1, expected=3))
+        await reached.wait()
+        pruning = asyncio.create_task(retention.prune(bot.store, registry, keep=1, now=0.0))
+        done, _ = await asyncio.wait([pruning], timeout=0.3)
+        assert not done
+        go.set()
+        assert await going_back
+        assert 1 not in await pruning
+        assert await who_answers(bot) == "v1"
+
+
+async def test_a_version_that_is_used_beside_keeps_its_files(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await versions(bot, 3)
+        registry = bot.app.registry
+        async with registry.beside(1):
+            assert await retention.prune(bot.store, registry, keep=1, now=0.0) == [2]
+        assert await retention.prune(bot.store, registry, keep=1, now=0.0) == [1]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.adapters.registry import NotServedError
+from goodbot.comparing.comparer import LOST
 from goodbot.config import Grants
 from goodbot.errors import ServerError
 from goodbot.store import adapters
@@ -498,6 +499,54 @@ async def test_while_the_server_is_down_the_decision_waits(tmp_path: Path) -> No
         await bot.app.comparer.look()
         assert await states(bot) == ["passed"]
         assert await bot.app.registry.active() == 1
+
+
+async def test_while_the_server_is_down_a_loser_stops_no_training_again_and_again(
+    tmp_path: Path,
+) -> None:
+    async with open_asking(tmp_path) as bot:
+        await trained(bot)
+        [question] = await asked(bot)
+        activate, stop = bot.app.registry.activate, bot.app.scheduler.stop
+        stopped: list[str] = []
+
+        async def down(*_: object, **__: object) -> bool:
+            raise ServerError("the model is not running")
+
+        async def told(reason: str = "") -> bool:
+            stopped.append(reason)
+            return await stop(reason)
+
+        bot.app.registry.activate, bot.app.scheduler.stop = down, told
+        await prefer(bot, 0, 4, question)
+        for _ in range(3):
+            await bot.app.comparer.look()
+        assert (await states(bot), stopped) == (["asking"], [])
+        bot.app.registry.activate = activate
+        await bot.app.comparer.look()
+        assert (await states(bot), stopped) == (["lost"], [LOST])
+
+
+async def test_a_server_that_is_away_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_asking(tmp_path) as bot:
+        comparer = bot.app.comparer
+
+        async def away(*_: object) -> bool:
+            raise ServerError("a training has the model's memory")
+
+        comparer._preparing.prepare = away
+        with caplog.at_level("INFO", logger="goodbot.comparing.comparer"):
+            await trained(bot)
+            await until(lambda: "is compared later" in caplog.text)
+            for _ in range(3):
+                await comparer.look()
+        said = [
+            record for record in caplog.records if "training has the model" in record.getMessage()
+        ]
+        assert [record.levelname for record in said] == ["INFO"]
+        assert await states(bot) == ["preparing"]
 
 
 async def test_files_that_are_gone_are_no_reason_to_ask_for_ever(tmp_path: Path) -> None:

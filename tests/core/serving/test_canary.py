@@ -197,6 +197,16 @@ async def test_ratings_take_it_back(tmp_path: Path) -> None:
         )
 
 
+async def test_what_continues_a_version_that_has_lost_is_not_trained_on(tmp_path: Path) -> None:
+    async with trying(tmp_path) as bot:
+        await rate(bot, {"v1": True, "v2": False}, rounds=5)
+        await bot.start_training()
+        await bot.app.canary.look()
+        assert (await trial(bot)).state == "lost"  # type: ignore[union-attr]
+        run = await bot.last_run()
+        assert (run.state, run.reason) == ("superseded", canary.LOST)
+
+
 async def test_off_is_off_for_everybody(tmp_path: Path) -> None:
     async with trying(tmp_path) as bot:
         await bot.command("off")

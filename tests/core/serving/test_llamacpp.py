@@ -223,7 +223,7 @@ async def test_a_version_that_cannot_be_started_leaves_the_old_one_answering(
     server: LlamaCppServer, two: tuple[Path, Path], tmp_path: Path
 ) -> None:
     before = await ask(server)
-    for faults in ({"start": "dies"}, {"lora": "ignored"}, {"lora": "half"}):
+    for faults in ({"start": "bad"}, {"lora": "ignored"}, {"lora": "half"}):
         fault(tmp_path, **faults)
         with pytest.raises(AdapterError):
             await server.load(1, two[0])
@@ -294,6 +294,78 @@ async def test_a_program_does_not_outlive_who_guards_it(tmp_path: Path) -> None:
     await guard.wait()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux ties a program to another")
+async def test_a_program_does_not_outlive_its_guard(tmp_path: Path) -> None:
+    """Whoever kills the guard, as a machine without memory may, has ended the program."""
+    told = tmp_path / "pid"
+    script = f"echo $$ > {told}; exec sleep 600"
+    guard = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "goodbot.serving.guard", "sh", "-c", script,
+        stdin=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    end = time.monotonic() + 30
+    while not (told.exists() and told.read_text().strip()) and time.monotonic() < end:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    pid = int(told.read_text())
+    guard.kill()
+    await guard.wait()
+    while time.monotonic() < end and alive(pid):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert not alive(pid)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def test_a_process_whose_guard_was_killed_is_ended(
+    server: LlamaCppServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no system does it: its process group goes when it is stopped."""
+    ended: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, _: ended.append(group))
+    child = server._children[BASE]
+    process = child._process
+    assert process is not None
+    process.kill()
+    await process.wait()
+    await child.stop()
+    assert ended == [process.pid]
+
+
+@pytest.mark.parametrize("said", ["No space left on device", "couldn't bind to port 8080"])
+async def test_a_machine_without_room_is_not_the_adapters_fault(
+    server: LlamaCppServer, two: tuple[Path, Path], tmp_path: Path, said: str
+) -> None:
+    fault(tmp_path, start="dies", says=said)
+    with pytest.raises(ServerError, match=said) as caught:
+        await server.load(1, two[0])
+    assert not isinstance(caught.value, AdapterError)
+    fault(tmp_path)
+    await server.load(1, two[0])
+
+
+async def test_one_that_is_still_coming_up_goes_when_it_stops(
+    server: LlamaCppServer, two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    fault(tmp_path, start="hangs")
+    loading = asyncio.create_task(server.load(1, two[0]))
+    end = time.monotonic() + 30
+    while not (server._coming and server._coming.alive) and time.monotonic() < end:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    child = server._coming
+    assert child is not None
+    await server.stop()
+    with pytest.raises(ServerError):
+        await loading
+    assert not child.alive
+    assert server._children == {}
 
 
 async def test_a_version_is_converted_for_it(

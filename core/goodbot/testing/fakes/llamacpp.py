@@ -4,7 +4,8 @@ Written from llama.cpp's `tools/server` (its README and `server-context.cpp`): w
 with the same fields. It answers by `policy`, from digests of the two files, so another adapter answers
 otherwise. Its faults are read from the JSON file that FAULTS names, again with every request:
 
-* `start`: `dies` (it ends with an error before it listens), `slow` (503 for a while)
+* `start`: `dies` (it ends with an error of the machine before it listens, or as `says` has it), `bad` (with
+  one of the adapter), `slow` (503 for a while), `hangs`
 * `lora`: `ignored` (it starts, and lists none), `half` (a scale of 0.5)
 * `answer`: `500`, `cut` (it hangs up in the middle), `dies`, `split` (a token without its text, as within a
   character), `unsure` (no probabilities)
@@ -17,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -56,8 +58,14 @@ def main() -> int:
     ):
         parser.add_argument(option, type=int, default=0)
     given = parser.parse_args()
-    if _faults().get("start") == "dies":
-        return _error("failed to allocate the KV cache")
+    start = _faults().get("start")
+    if start in ("dies", "bad"):
+        usual = (
+            "failed to allocate the KV cache" if start == "dies" else "a tensor has a wrong shape"
+        )
+        return _error(str(_faults().get("says", usual)))
+    if start == "hangs":
+        signal.pause()
     digests = [_digest(given.model), *([_digest(given.lora)] if given.lora else [])]
     if None in digests:
         return _error(f"failed to load {'the model' if digests[0] is None else 'lora adapter'}")
