@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goodbot.config import HttpConfig
+from goodbot.errors import StoreError
+from goodbot.lock import socket_path
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
 
     from goodbot.web.server import HttpServer
 
+logger = logging.getLogger(__name__)
+
 PORT = 8321
 """Where it listens when a connector needs it and the config names no port."""
+SOCKET = "http.sock"
+"""Of the state directory: the same, for programs of this machine that run as its owner."""
 
 Parts = Callable[[], Awaitable[Mapping[str, str]]]
 """The state of each part by name; empty while goodbot is starting."""
@@ -30,8 +38,12 @@ class Http:
     `start` listens where a port is configured, `mount` also where a connector has routes.
     """
 
-    def __init__(self, config: HttpConfig, parts: Parts = starting) -> None:
+    def __init__(
+        self, config: HttpConfig, parts: Parts = starting, home: Path | None = None
+    ) -> None:
+        """`home` is the state directory, for the Unix socket in it; without one there is none."""
         self._config = config
+        self._home = home
         self._parts = parts
         self._server: HttpServer | None = None
 
@@ -66,6 +78,7 @@ class Http:
         if self._server is not None:
             from goodbot.web.routes import application
 
+            await self._listen_at_home(self._server)
             await self._server.mount(application(routes, running))
 
     async def unmount(self) -> None:
@@ -86,3 +99,16 @@ class Http:
             server = HttpServer(self._config, self._parts)
             await server.start(self._config.port or PORT)
             self._server = server
+
+    async def _listen_at_home(self, server: HttpServer) -> None:
+        """A Unix socket for programs of this machine; by now the directory's lock is ours."""
+        if self._home is None or not self._config.socket:
+            return
+        try:
+            await server.listen_at(socket_path(self._home, SOCKET))
+        except (OSError, StoreError) as error:
+            logger.warning(
+                "[http] there is no Unix socket for programs of this machine (%s): they reach goodbot at "
+                "%s; `socket = false` ends this warning",
+                (error.strerror if isinstance(error, OSError) else "") or error, self.address,
+            )  # fmt: skip

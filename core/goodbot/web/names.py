@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import cast
 from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
@@ -22,12 +23,15 @@ def known(config: HttpConfig) -> frozenset[str]:
 def ours(request: web.BaseRequest, names: frozenset[str]) -> bool:
     """Whether the client meant us, by one of `names` or by the address that it has connected to."""
     given = request.headers.getall(hdrs.HOST, [])
-    if len(given) != 1:
+    if (
+        len(given) != 1 or request.host != given[0]
+    ):  # a whole address in the first line names another
         return False
     name, colon, port = given[0].rpartition(":")
     if not colon or not port.isdecimal():
         name = given[0]
-    return name.lower() in names | {_bracketed(_arrived_at(request))}
+    name = name.lower()
+    return name in names or (bool(name) and name == _bracketed(_arrived_at(request)))
 
 
 def is_loopback(host: str) -> bool:
@@ -41,10 +45,11 @@ def is_loopback(host: str) -> bool:
 def _arrived_at(request: web.BaseRequest) -> str:
     """The address of ours that the client has connected to: no name, so nobody can rebind it."""
     transport = request.transport
-    name = transport.get_extra_info("sockname") if transport else None
-    if not name:
+    name: object = transport.get_extra_info("sockname") if transport else None
+    if not isinstance(name, tuple) or not name:  # a Unix socket has a path
         return ""
-    address = ipaddress.ip_address(str(name[0]).partition("%")[0])
+    host = str(cast("tuple[object, ...]", name)[0])
+    address = ipaddress.ip_address(host.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return str(mapped or address)
 

@@ -13,6 +13,9 @@ from goodbot.web.unready import SCRIPT_PATH, not_yet
 LARGEST = 1 << 20
 """Bytes of a request's body; a message is a few thousand."""
 
+PROGRAMS = "/v1/"
+"""What begins so is for programs, and answers them in JSON whatever happens."""
+
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -27,7 +30,10 @@ def application(
         name = whose.get(request.match_info.route)
         if name is not None and not running(name):
             return not_yet(request, f"{name} is not running")
-        return await handler(request)
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            return _failed(request, error)
 
     made = web.Application(client_max_size=LARGEST, middlewares=[gate])
     made.on_response_prepare.append(_unnamed)
@@ -43,6 +49,23 @@ def application(
             taken[path] = name
         whose.update(dict.fromkeys(made.router.add_routes(own), name))
     return made
+
+
+def _failed(request: web.Request, error: web.HTTPException) -> web.StreamResponse:
+    """What has no route, or not by that method: to programs in the shape of all that they are told."""
+    if not request.path.startswith(PROGRAMS) or error.status < 400:
+        raise error
+    allow = error.headers.get(hdrs.ALLOW)
+    message = (
+        f"{request.method} is not done here, only {allow.replace(',', ', ')}." if allow
+        else f"There is nothing at this address ({error.status})."
+    )  # fmt: skip
+    type_ = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+    return web.json_response(
+        {"error": {"message": message, "type": type_.get(error.status, "invalid_request")}},
+        status=error.status,
+        headers={hdrs.CACHE_CONTROL: "no-store", **({hdrs.ALLOW: allow} if allow else {})},
+    )
 
 
 async def _unnamed(_: web.Request, response: web.StreamResponse) -> None:

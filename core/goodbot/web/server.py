@@ -1,15 +1,16 @@
-"""The HTTP server: who is let in, what one connection may cost. Import it only to listen: aiohttp.
+"""The HTTP server: where it listens, who is let in. Import it only to listen: aiohttp.
 
 What is mounted is exchanged under a running server, so that the port is not let go of while one App
-makes way for the next.
+makes way for the next. `connections` says what one connection may cost.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
+import os
 import socket
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from aiohttp import web
 from goodbot.config import HttpConfig
 from goodbot.errors import ConfigError
 from goodbot.web import health, names, unready
+from goodbot.web.connections import Connection, Crowd
 from goodbot.web.health import Said
 from goodbot.web.http import Parts
 
@@ -24,12 +26,7 @@ logger = logging.getLogger(__name__)
 
 LONGEST_LINE = 8190
 """Bytes of a request's first line, and of each of its headers: a platform's token is one."""
-CONNECTIONS = 256
-"""At once; more are closed."""
-IDLE_SECONDS = 30.0
-"""For a request's head, and between two requests of one connection."""
-BODY_SECONDS = 30.0
-_BACKLOG = 64
+_BACKLOG = 512
 _LAST_CALLS = 1.0
 """Seconds for what is under way at a stop (aiohttp waits twice as long)."""
 _LINGERING = 2.0
@@ -43,25 +40,21 @@ class HttpServer:
         self._config = config
         self._parts = parts
         self._names = names.known(config)
-        self._runner: web.ServerRunner | None = None
+        self._crowd: Crowd | None = None
+        self._listening: list[asyncio.Server] = []
         self._mounted: web.AppRunner | None = None
+        self._path: Path | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def start(self, port: int, listening: socket.socket | None = None) -> None:
         """Listen, or take over what is `listening` already. Raises ConfigError when it cannot be had."""
         host = self._config.host
-        server = _Server(
-            self._answer, request_factory=self._request, access_log=None,
-            keepalive_timeout=IDLE_SECONDS, lingering_time=_LINGERING,
-            max_line_size=LONGEST_LINE, max_field_size=LONGEST_LINE,
+        self._crowd = Crowd(
+            self._answer, request_factory=self._request, access_log=None, auto_decompress=False,
+            lingering_time=_LINGERING, max_line_size=LONGEST_LINE, max_field_size=LONGEST_LINE,
         )  # fmt: skip
-        self._runner = web.ServerRunner(server, shutdown_timeout=_LAST_CALLS)
-        await self._runner.setup()
         try:
-            if listening is not None:
-                await web.SockSite(self._runner, listening, backlog=_BACKLOG).start()
-            else:
-                await web.TCPSite(self._runner, host, port, backlog=_BACKLOG).start()
+            await self._listen(self._crowd, listening, host, port)
         except OSError as error:
             await self.stop()
             raise ConfigError(
@@ -71,11 +64,43 @@ class HttpServer:
         if not names.is_loopback(host):
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
 
+    async def _listen(
+        self, crowd: Crowd, listening: socket.socket | None, host: str, port: int
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        if listening is not None:
+            server = await loop.create_server(crowd, sock=listening, backlog=_BACKLOG)
+        else:
+            server = await loop.create_server(crowd, host, port, backlog=_BACKLOG)
+        self._listening.append(server)
+
     @property
     def port(self) -> int:
         """The port in use; another than was asked for if that was 0."""
-        assert self._runner is not None  # noqa: S101  asked after `start`
-        return self._runner.addresses[0][1]
+        return self._listening[0].sockets[0].getsockname()[1]
+
+    async def listen_at(self, path: Path) -> None:
+        """Listen on a Unix socket, too, for its owner alone. Idempotent; raises OSError.
+
+        What lies there was left by a daemon that was killed: call it only with the state directory's
+        lock in hand.
+        """
+        crowd = self._crowd
+        if crowd is None or self._path is not None:
+            return
+        path.unlink(missing_ok=True)
+        own = socket.socket(socket.AF_UNIX)
+        umask = os.umask(0o177)
+        try:
+            own.bind(os.fspath(path))
+        except OSError:
+            own.close()
+            raise
+        finally:
+            os.umask(umask)
+        loop = asyncio.get_running_loop()
+        self._listening.append(await loop.create_unix_server(crowd, sock=own, backlog=_BACKLOG))
+        self._path = path
 
     async def mount(self, application: web.Application) -> None:
         """Answer with this application what is not health; the one before is unmounted."""
@@ -98,9 +123,31 @@ class HttpServer:
     async def stop(self) -> None:
         """Stop listening; idempotent."""
         await self.unmount()
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            await runner.cleanup()
+        crowd, self._crowd = self._crowd, None
+        if crowd is not None:
+            await self._end(crowd)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            self._path = None
+
+    async def _end(self, crowd: Crowd) -> None:
+        """Close the ports, and every connection: also those that are half way in.
+
+        While a server of asyncio's closes, a connection that it has taken from the kernel and not yet
+        made a transport of would be left open. So nothing more is taken, then those come in, then all end.
+        """
+        crowd.closing = True
+        loop = asyncio.get_running_loop()
+        for server in self._listening:
+            for one in server.sockets:
+                loop.remove_reader(one.fileno())
+        await crowd.settled()
+        for server in self._listening:
+            server.close()
+        self._listening.clear()
+        crowd.pre_shutdown()
+        await crowd.shutdown(_LAST_CALLS)
+        await crowd.gone()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if not names.ours(request, self._names):
@@ -125,40 +172,9 @@ class HttpServer:
     ) -> web.BaseRequest:
         """The request as the mounted application wants it; a body that never ends is ended."""
         loop = asyncio.get_running_loop()
-        if not payload.is_eof():
-            loop.call_later(BODY_SECONDS, _give_up, payload)
+        if not payload.is_eof() and isinstance(protocol, Connection):
+            protocol.expect(payload)
         server = self._mounted.server if self._mounted else None
         if server is None:
             return web.BaseRequest(message, payload, protocol, writer, task, loop)
         return server.request_factory(message, payload, protocol, writer, task)
-
-
-def _give_up(payload: Any) -> None:
-    if not payload.is_eof() and payload.exception() is None:
-        payload.set_exception(web.HTTPRequestTimeout())
-
-
-class _Protocol(web.RequestHandler):
-    """Answers what is no HTTP as briefly as the rest, and does not log what it was."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        manager = self._manager
-        if manager is not None and len(manager.connections) > CONNECTIONS:
-            with contextlib.suppress(RuntimeError):
-                self.force_close()
-
-    def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:  # fmt: skip
-        if status == 500:
-            logger.error("a request failed", exc_info=exc)
-        if request.writer.output_size > 0:
-            raise ConnectionError("part of the answer has been sent already")
-        return Said(status, {"status": "error"})
-
-
-class _Server(web.Server):
-    def __call__(self) -> web.RequestHandler:
-        return _Protocol(self, loop=self._loop, **self._kwargs)

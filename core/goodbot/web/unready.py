@@ -40,7 +40,9 @@ def not_yet(request: web.BaseRequest, status: str) -> web.Response:
     wants_page = "text/html" in request.headers.get(hdrs.ACCEPT, "")
     if request.method == hdrs.METH_GET and wants_page:
         return web.Response(status=503, text=_PAGE, content_type="text/html", headers=_HEADERS)
-    return Said(503, {"status": status}, {hdrs.RETRY_AFTER: "5"})
+    error = {"message": f"goodbot cannot answer yet: {status}.", "type": "unavailable"}
+    program = {"error": error} if request.path.startswith("/v1/") else {}
+    return Said(503, {"status": status, **program}, {hdrs.RETRY_AFTER: "5"})
 
 
 def script() -> web.Response:

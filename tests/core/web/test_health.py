@@ -120,7 +120,8 @@ async def test_a_writer_that_is_stuck_is_not_ready(
         ("[::1]", 200), ("[::1]:8080", 200),
         ("evil.example", 421), ("evil.example:80", 421), ("localhost.evil.example", 421),
         ("127.0.0.1.evil.example", 421), ("localhost:x", 421), ("::1", 421), ("", 421),
-        ("127.0.0.2", 421), ("localhost.", 421),
+        ("127.0.0.2", 421), ("localhost.", 421), ("127.1", 421), ("[::ffff:127.0.0.1]", 421),
+        ("localhost@evil.example", 421), ("evil.example#localhost", 421), (":80", 421), ("[::1", 421),
     ],
 )  # fmt: skip
 async def test_only_our_own_names_are_answered(
@@ -135,6 +136,19 @@ async def test_a_request_without_a_host_or_with_two(unused_tcp_port: int) -> Non
         assert (await raw(unused_tcp_port, b"GET /healthz HTTP/1.0\r\n\r\n"))[0] == 421
         two = b"GET /healthz HTTP/1.0\r\nHost: localhost\r\nHost: evil.example\r\n\r\n"
         assert (await raw(unused_tcp_port, two))[0] in (400, 421)
+        same = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"
+        assert (await raw(unused_tcp_port, same))[0] in (400, 421)
+
+
+async def test_a_whole_address_in_the_first_line_does_not_count(unused_tcp_port: int) -> None:
+    """T09: who names the host there, as to a proxy, is held to the `Host` header all the same."""
+    async with supervised(None, unused_tcp_port):
+        line = b"GET http://%s/healthz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
+        for target, host, statuses in (
+            (b"localhost", b"evil.example", (421,)), (b"evil.example", b"evil.example", (421,)),
+            (b"evil.example", b"localhost", (421,)), (b"localhost", b"localhost", (200,)),
+        ):  # fmt: skip
+            assert (await raw(unused_tcp_port, line % (target, host)))[0] in statuses
 
 
 async def test_the_address_that_one_has_connected_to_is_a_name_of_ours(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 from pathlib import Path
 from urllib.parse import urljoin
@@ -13,7 +12,7 @@ import pytest
 from goodbot.config import HttpConfig, parse
 from goodbot.errors import ConfigError, FatalConnectorError
 from goodbot.testing import RecordingHost
-from goodbot.web import server
+from goodbot.web import connections
 from goodbot.web.http import PORT, Http
 
 from tests.core.builders import open_bot, until
@@ -193,8 +192,8 @@ async def test_a_socket_that_is_left_half_open_is_closed(
     tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither who says nothing, nor who never ends a head or a body, holds a connection for ever."""
-    monkeypatch.setattr(server, "IDLE_SECONDS", 0.3)
-    monkeypatch.setattr(server, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.3)
     async with served(tmp_path, unused_tcp_port):
         for begun in (b"", b"GET /page HTTP/1.1\r\nHost: loc"):
             reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
@@ -206,27 +205,6 @@ async def test_a_socket_that_is_left_half_open_is_closed(
         async with asyncio.timeout(10):
             status, _, _ = await raw(unused_tcp_port, head)
         assert status == 408
-
-
-async def test_a_crowd_of_sockets_leaves_room_once_they_are_gone(
-    tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "CONNECTIONS", 3)
-    async with served(tmp_path, unused_tcp_port):
-        crowd = [await asyncio.open_connection("127.0.0.1", unused_tcp_port) for _ in range(5)]
-        async with asyncio.timeout(10):
-            for reader, _ in crowd[3:]:
-                with contextlib.suppress(ConnectionError):
-                    assert await reader.read() == b"", "one too many is closed at once"
-        for _, writer in crowd:
-            writer.close()
-
-        async def answered() -> bool:
-            with contextlib.suppress(ConnectionError, IndexError):
-                return (await get(unused_tcp_port, "/page"))[0] == 200
-            return False
-
-        await until(answered)
 
 
 async def test_what_fails_is_logged_and_not_shown(

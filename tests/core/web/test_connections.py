@@ -1,0 +1,340 @@
+"""What a crowd of connections may do to one another, and that none is left behind: T19."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import socket
+import warnings
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from goodbot.config import HttpConfig
+from goodbot.web import connections
+from goodbot.web.http import starting
+from goodbot.web.routes import application
+from goodbot.web.server import HttpServer
+
+from tests.core.builders import until
+from tests.core.web.asking import get, raw
+
+PAGE = b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+async def page(request: web.Request) -> web.Response:
+    return web.Response(text="a page")
+
+
+async def size(request: web.Request) -> web.Response:
+    return web.Response(text=str(len(await request.read())))
+
+
+async def never(request: web.Request) -> web.Response:
+    await asyncio.Event().wait()
+    return web.Response()
+
+
+@contextlib.asynccontextmanager
+async def listening(*more: web.RouteDef) -> AsyncIterator[HttpServer]:
+    server = HttpServer(HttpConfig(), starting)
+    await server.start(0)
+    routes = [web.get("/page", page), web.post("/size", size), web.get("/never", never), *more]
+    await server.mount(application({"web": routes}, lambda _: True))
+    all_of_them = crowd(server)
+    try:
+        yield server
+    finally:
+        await server.stop()
+        assert not all_of_them.open
+
+
+def crowd(server: HttpServer) -> connections.Crowd:
+    assert server._crowd is not None
+    return server._crowd
+
+
+class Caller:
+    """One connection, and what it hears."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def call(cls, server: HttpServer, begun: bytes = b"") -> Caller:
+        caller = cls(*await asyncio.open_connection("127.0.0.1", server.port))
+        caller.say(begun)
+        return caller
+
+    def say(self, data: bytes) -> None:
+        self._writer.write(data)
+
+    async def asks(self) -> str:
+        self.say(PAGE)
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        await self._reader.readexactly(6)
+        return head.decode().split(" ")[1]
+
+    async def ended(self) -> bool:
+        """Whether it is closed, by now or soon."""
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(20):
+                return await self._reader.read(1) == b""
+        return True
+
+    def open(self) -> bool:
+        return not self._reader.at_eof()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+async def test_a_thousand_who_say_nothing_keep_nobody_out() -> None:
+    """Each of them takes the place of another one of them."""
+    async with listening() as server:
+        owner = await Caller.call(server)
+        assert await owner.asks() == "200"
+        silent = [
+            await Caller.call(server, b"" if n % 2 else b"POST /size HTTP/1.1\r\nHost: loc")
+            for n in range(1000)
+        ]
+        await until(lambda: len(crowd(server).open) <= connections.SILENT + 1, 20)
+        assert await owner.asks() == "200", "whoever has been heard stays"
+        for _ in range(20):
+            assert await get(server.port, "/page") == (200, "a page")
+        assert await silent[0].ended(), "the oldest have gone"
+        assert silent[-1].open()
+        owner.close()
+        for one in silent:
+            one.close()
+
+
+async def test_a_crowd_that_comes_at_once_and_asks_is_answered() -> None:
+    """All of them are taken from the kernel in one turn of the loop, before the first is read."""
+    async with listening() as server:
+        asking = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(300)]
+        for one in asking:
+            one.sendall(PAGE)
+            one.settimeout(20)
+        said = [await asyncio.to_thread(one.recv, 1 << 16) for one in asking]
+        assert {answer.split(b" ")[1] for answer in said} == {b"200"}
+        for one in asking:
+            one.close()
+
+
+async def test_those_who_wait_between_two_requests_make_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS", 4)
+    async with listening() as server:
+        callers = [await Caller.call(server) for _ in range(4)]
+        for one in (*callers, callers[0]):
+            assert await one.asks() == "200"
+        newcomer = await Caller.call(server)
+        assert await newcomer.asks() == "200"
+        assert await callers[1].ended(), "it has been silent for the longest time"
+        for one in (callers[0], callers[2], callers[3]):
+            assert await one.asks() == "200"
+        for one in (*callers, newcomer):
+            one.close()
+
+
+async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    async with listening() as server:
+        busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(2)]
+        begun = b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx"
+        slow = await Caller.call(server, begun)
+        await until(lambda: sum(one.is_half_sent() for one in crowd(server).open) == 1)
+        await until(lambda: not crowd(server).silent)
+        newcomer = await Caller.call(server)
+        assert await slow.ended()
+        assert await newcomer.asks() == "200"
+        newcomer.say(PAGE.replace(b"page", b"never"))
+        await until(lambda: not any(one.is_idle() for one in crowd(server).open))
+        late = await Caller.call(server)
+        assert await late.ended(), "all places are taken by people who are being answered"
+        for one in (*busy, slow, newcomer, late):
+            one.close()
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+async def test_a_head_has_its_time_in_all_however_busily_it_trickles(
+    asked_before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    async with listening() as server:
+        caller = await Caller.call(server)
+        if asked_before:
+            assert await caller.asks() == "200"
+
+        async def trickle() -> None:
+            with contextlib.suppress(ConnectionError):
+                for byte in b"GET /page HTTP/1.1\r\nX: " + b"a" * 4000:
+                    caller.say(bytes([byte]))
+                    await asyncio.sleep(0.01)
+
+        trickling = asyncio.create_task(trickle())
+        assert await caller.ended()
+        trickling.cancel()
+        await asyncio.gather(trickling, return_exceptions=True)
+        caller.close()
+
+
+async def test_who_waits_between_two_requests_may_take_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
+    async with listening() as server:
+        caller = await Caller.call(server, PAGE[:10])
+        caller.say(PAGE[10:])
+        assert await caller.asks() == "200"
+        await asyncio.sleep(0.3)
+        assert await caller.asks() == "200"
+        caller.close()
+
+
+async def test_what_has_come_in_time_is_not_cut_off_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A live line, or an answer that is long under way, has no body that it could be late with."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.1)
+
+    async def line(request: web.Request) -> web.WebSocketResponse:
+        line = web.WebSocketResponse()
+        await line.prepare(request)
+        async for message in line:
+            await line.send_str(message.data)
+        return line
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        length = len(await request.read())
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _ in range(4):
+            await asyncio.sleep(0.1)
+            await response.write(b"%d " % length)
+        return response
+
+    import aiohttp
+
+    async with (
+        listening(web.get("/line", line), web.post("/stream", stream)) as server,
+        aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as client,
+    ):
+        async with client.ws_connect("/line") as talk:
+            await asyncio.sleep(0.3)
+            await talk.send_str("still here")
+            assert (await talk.receive_str()) == "still here"
+        async with client.post("/stream", data=b"x" * 100_000) as response:
+            assert await response.text() == "100000 " * 4
+
+
+async def test_a_compressed_body_is_not_undone() -> None:
+    async with listening() as server:
+        body = bytes.fromhex("1f8b08000000000000ff")
+        head = b"POST /size HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Encoding: gzip\r\n"
+        status, _, said = await raw(server.port, head + b"Content-Length: 10\r\n\r\n" + body)
+        assert (status, said) == (200, b"10")
+
+
+# -- nothing is left behind
+
+
+def runs_clean(work: Callable[[], object]) -> None:
+    """Run it on a loop of its own; nothing that it has opened may be left open."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with asyncio.Runner() as runner:
+            runner.run(work())  # type: ignore[arg-type]
+        gc.collect()
+    assert [str(one.message) for one in caught] == []
+
+
+def test_a_connection_that_comes_as_the_server_stops_is_closed_too() -> None:
+    """It was taken from the kernel, but had no protocol yet when the connections were counted."""
+    for turns in range(6):
+        callers: list[socket.socket] = []
+
+        async def work(turns: int = turns, callers: list[socket.socket] = callers) -> None:
+            server = HttpServer(HttpConfig(), starting)
+            await server.start(0)
+            callers += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await server.stop()
+
+        runs_clean(work)
+        for caller in callers:
+            caller.close()
+
+
+def test_who_is_half_way_through_something_is_closed_too() -> None:
+    callers: list[socket.socket] = []
+
+    async def work() -> None:
+        async with listening() as server:
+            upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+            for begun in (
+                b"",
+                PAGE[:9],
+                PAGE,
+                PAGE.replace(b"page", b"never"),
+                PAGE[:-2] + upgrade,
+            ):
+                caller = socket.create_connection(("127.0.0.1", server.port))
+                caller.sendall(begun)
+                callers.append(caller)
+            await until(lambda: len(crowd(server).open) == 5)
+
+    runs_clean(work)
+    for caller in callers:
+        caller.close()
+
+
+def test_who_does_not_read_is_not_waited_for() -> None:
+    async def flood(request: web.Request) -> web.Response:
+        return web.Response(body=b"x" * (32 << 20))
+
+    callers: list[socket.socket] = []
+
+    async def work() -> None:
+        async with listening(web.get("/flood", flood)) as server:
+            caller = socket.create_connection(("127.0.0.1", server.port))
+            caller.sendall(PAGE.replace(b"page", b"flood"))
+            callers.append(caller)
+            await until(lambda: not crowd(server).silent and crowd(server).open)
+            await asyncio.sleep(0.05)
+
+    runs_clean(work)
+    for caller in callers:
+        caller.close()
+
+
+# -- the Unix socket
+
+
+async def test_programs_of_this_machine_have_a_socket_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "http.sock"
+    with socket.socket(socket.AF_UNIX) as dead:  # of a daemon that was killed
+        dead.bind(str(path))
+    async with listening() as server:
+        await server.listen_at(path)
+        await server.listen_at(path)
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert server.port > 0
+        for host, status in (("localhost", 200), ("evil.example", 421), ("", 421)):
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(
+                PAGE.replace(b"localhost", host.encode()).replace(
+                    b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"
+                )
+            )
+            assert (await reader.read()).split(b" ")[1] == str(status).encode()
+            writer.close()
+    assert not path.exists()
