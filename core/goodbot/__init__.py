@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from goodbot.errors import ConnectorError, FatalConnectorError, GoodbotError, RetriableError
     from goodbot.events import (
         Button,
+        CaptureEvent,
         ChannelKind,
         ChannelRef,
         CommandEvent,
@@ -57,6 +58,7 @@ __all__ = [
     "BackendSpec",
     "Button",
     "Capability",
+    "CaptureEvent",
     "ChannelKind",
     "ChannelRef",
     "Check",

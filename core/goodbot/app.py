@@ -39,6 +39,7 @@ from goodbot.pressure import Gauge, Limits, Readings
 from goodbot.prompts import Room
 from goodbot.serving import choice
 from goodbot.serving.canary import Canary
+from goodbot.serving.own import ServedModel
 from goodbot.store import Store, adoption
 from goodbot.tracking.observer import Tracking
 from goodbot.training.scheduler import Scheduler
@@ -143,7 +144,10 @@ class App:
         make, pool = self._assembly, self._assembly.pool(self.model)
         make.store = store
         self.registry = make.registry(self.model, self.server)
-        self.canary = Canary(store=store, registry=self.registry, pool=pool, clock=clock)
+        self.canary = Canary(
+            store=store, registry=self.registry, pool=pool, clock=clock,
+            stop=lambda reason: self.scheduler.stop(reason),
+        )  # fmt: skip
         self.tenancy = Tenancy(
             server=self.server, served=self.model.path, wanted=config.serving.memory,
             url=config.serving.url or make.server_spec.url, ours=not make.server_spec.url,
@@ -172,6 +176,11 @@ class App:
             store=store, server=self.server, dispatcher=self.dispatcher, plugins=plugins, clock=clock,
             config=config.serving, model=self.model, connectors=running, tenancy=self.tenancy,
             version_for=self.canary.version_for,
+        )  # fmt: skip
+        self.connectors.model = ServedModel(
+            server=self.server, model=self.model, config=config.serving, tenancy=self.tenancy,
+            authorization=authorization, clock=clock, talked=self.scheduler.somebody_talks,
+            active=self.registry.active, version_for=self.canary.version_for,
         )  # fmt: skip
         answers = Answers(store=store, writer=writer, dispatcher=self.dispatcher, model=self.model)
         self.courier = Courier(store=store, clock=clock, connectors=running)

@@ -52,7 +52,9 @@ class Assembly:
     def pool(self, model: ResolvedModel) -> claimable.Pool:
         """What may be learnt from on a model."""
         owners = tuple(self._authorization.owners(granted=False))
-        return claimable.Pool(scope=SCOPE, model=model.name, owners=owners)
+        return claimable.Pool(
+            scope=SCOPE, model=model.name, owners=owners, others=self._config.training.from_others
+        )
 
     def server(self, model: ResolvedModel) -> Server:
         """A driver of the configured server."""

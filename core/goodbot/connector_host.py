@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from goodbot.clock import Clock
 from goodbot.events import Event, Receipt, UserRef, Waiting
+from goodbot.own_model import OwnModel
 from goodbot.secrets import Secrets
+
+if TYPE_CHECKING:
+    from goodbot.own_turns import OwnTurn
 
 
 class ConnectorHost(Protocol):
@@ -24,6 +28,11 @@ class ConnectorHost(Protocol):
     @property
     def address(self) -> str:
         """The daemon's base URL, where `Connector.routes` are: `http://127.0.0.1:8321`."""
+        ...
+
+    @property
+    def model(self) -> OwnModel:
+        """Our own model, for a connector that hands on what other programs ask."""
         ...
 
     async def submit(
@@ -68,6 +77,13 @@ class ConnectorHost(Protocol):
         Those that they have not rated, with `rated` those that they have. `connector` narrows it
         down, and so does `text` in the question or the answer, whatever its case, of the newest 5000;
         `since` is seconds since the epoch, `before` the last turn of the page before. At most 200.
+        """
+        ...
+
+    async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
+        """An answer that this person of ours has asked for or reported; None for any other.
+
+        `all_here`: an owner is shown those of the connector's other people, too.
         """
         ...
 

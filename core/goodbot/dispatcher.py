@@ -1,4 +1,4 @@
-"""The pipeline: ignore bots → dedupe → pair → authorize → message | rating | press | command.
+"""The pipeline: ignore bots → dedupe → pair → authorize → message | rating | press | command | capture.
 
 `submit` decides and stores; nothing slow happens in it. What an event sets off (an answer, a
 command) runs after the commit, from the inbox, so that a crash in between loses nothing.
@@ -9,17 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Sequence
-from dataclasses import replace
 from typing import Any
 
 import aiosqlite
 
 from goodbot import incoming
-from goodbot.buttons import retry_row
+from goodbot.capturing import Captured, Capturing
 from goodbot.clock import Clock
 from goodbot.errors import StoreError
 from goodbot.events import (
-    Button,
+    CaptureEvent,
     ChannelKind,
     Event,
     Outcome,
@@ -27,16 +26,14 @@ from goodbot.events import (
     RatingEvent,
     RatingKind,
     Receipt,
-)
+)  # fmt: skip
 from goodbot.news import Notice, Progress
-from goodbot.people import strangers
 from goodbot.people.admission import Admission
-from goodbot.people.authorization import Authorization, Grant, person
-from goodbot.people.inbox import shown
+from goodbot.people.authorization import Authorization, person
 from goodbot.people.limits import RateLimit
 from goodbot.plugins import PluginHost
-from goodbot.store import Store, adapters, inbox, ledger, retries, runs
-from goodbot.store.ledger import LabelChange
+from goodbot.rating_events import Ratings
+from goodbot.store import Store, inbox, runs
 from goodbot.training import absence
 
 logger = logging.getLogger(__name__)
@@ -62,6 +59,15 @@ class Dispatcher:
         self._pool = pool
         self.progress = Progress(pool, min_ratings, schedule)
         self._admission = Admission(authorization, limit, clock)
+        self._ratings = Ratings(
+            authorization=authorization, admission=self._admission, progress=self.progress,
+            clock=clock, pool=pool,
+        )  # fmt: skip
+        self.rate, self.taint = self._ratings.rate, self._ratings.taint
+        self._capturing = Capturing(
+            authorization=authorization, admission=self._admission, plugins=plugins, clock=clock,
+            pool=pool,
+        )  # fmt: skip
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -90,25 +96,34 @@ class Dispatcher:
         `anywhere`: its people may rate what they see of other connectors, too (INBOX).
         Raises StoreError when nothing was stored.
         """
-        events = [incoming.storable(event) for event in events]
-
+        refused = [incoming.refused(event) for event in events]
+        events = [
+            event if wrong else incoming.storable(event)
+            for event, wrong in zip(events, refused, strict=True)
+        ]
         changed = {
             incoming.place(event) for event in events if incoming.is_rating(event, RatingKind.RATE)
         }
+        captured: list[Captured] = []
 
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
-            receipts = [await self._take(db, event, changed, anywhere) for event in events]
+            receipts = [
+                wrong or await self._take(db, event, changed, anywhere, captured)
+                for event, wrong in zip(events, refused, strict=True)
+            ]
             if cursor is not None:
                 await inbox.set_cursor(db, connector, cursor)
             return receipts
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
-            receipts = await self._store.write(operation)
+            receipts = await self._store.write(operation, quick=True)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
             for event, receipt in zip(events, receipts, strict=True):
-                if not receipt.duplicate:
+                if not (receipt.duplicate or receipt.outcome is Outcome.CONFLICT):
                     self._follow_up(event, receipt)
+            for one in captured:
+                self._follow_capture(one)
             return tuple(receipts)
 
         if self._closed:
@@ -121,8 +136,9 @@ class Dispatcher:
         return await asyncio.shield(task)
 
     async def _take(
-        self, db: aiosqlite.Connection, event: Event, changed: Container[object], anywhere: bool
-    ) -> Receipt:
+        self, db: aiosqlite.Connection, event: Event, changed: Container[object], anywhere: bool,
+        captured: list[Captured],
+    ) -> Receipt:  # fmt: skip
         """Everything that is decided about one event, inside the transaction."""
         if event.user.is_bot:
             return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
@@ -133,9 +149,13 @@ class Dispatcher:
                 incoming.is_rating(event, RatingKind.RETRACT) and incoming.place(event) in changed
             )
             return await self.rate(db, event, moved=moved, anywhere=anywhere)
+        if isinstance(event, CaptureEvent):
+            captured.append(one := await self._capturing.take(db, event))
+            await self.taint(db, one.changes)
+            return one.receipt
         known = await inbox.receipt(db, event)
         if known is not None:
-            return known
+            return incoming.again(event, known)
         receipt = await self._admission.decide(db, event)
         open_ = receipt.outcome is Outcome.ACCEPTED
         if open_ or receipt.text:
@@ -143,71 +163,15 @@ class Dispatcher:
             await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)
         return receipt
 
-    async def rate(
-        self, db: aiosqlite.Connection, event: RatingEvent, turn: str | None = None, *,
-        moved: bool = False, anywhere: bool = False,
-    ) -> Receipt:  # fmt: skip
-        """Append one rating event and fold it. Part of a transaction of the caller's.
-
-        `turn` is given by a command that has found it already; else the event names it. `moved` as
-        in `retries.meant`, `anywhere` as in `submit`.
-        """
-        found = await ledger.find(db, event, moved=moved)
-        if found.receipt is not None:
-            return found.receipt
-        if not self._authorization.may(event.user, Grant.RATE):
-            return await self._refuse_rating(db, event)
-        here = turn or found.turn
-        turn = here or (await shown(db, self._authorization, event) if anywhere else None)
-        if turn is None and (found.known or not (event.message_id or event.retracts)):
-            return Receipt(
-                event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET,
-                text="That is not one of my answers.",
-            )  # fmt: skip
-        if event.kind in (RatingKind.COMMENT, RatingKind.BETTER) and (
-            wrong := incoming.unfit(event.text)
-        ):
-            return Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=wrong)
-        receipt = Receipt(
-            event_id=event.event_id,
-            outcome=Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET,
-            turn=turn or "",
-        )
-        rater, now = person(event.user), self._clock.now()
-        change = await ledger.insert(
-            db, event, turn, rater, receipt, now, overtaken=found.overtaken
-        )
-        await self.taint(db, [change] if change else [])
-        if turn is not None:  # the effect can be told only now
-            text = await self.progress.effect(db, event, rater)
-            offer = await self._offer(db, event, turn) if here else ()  # one tries again there
-            receipt = replace(receipt, text=text, offer=offer)
-            await ledger.set_receipt(db, event, receipt)
-        return receipt
-
-    async def _offer(
-        self, db: aiosqlite.Connection, event: RatingEvent, turn: str
-    ) -> tuple[Button, ...]:
-        """Another answer, for who has called the one that stands there bad and may talk there."""
-        bad = event.kind is RatingKind.RATE and (event.value or 0.0) < 0
-        if not bad or not await self._admission.may_talk(db, event):
-            return ()
-        return () if await retries.replaced(db, turn) else retry_row()
-
-    async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
-        """Strangers' reactions vanish; a talker who pressed a button is told once who teaches."""
-        deliberate = not event.source.startswith("reaction")
-        text = await strangers.who_teaches(db, event.user) if deliberate else ""
-        return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
-
-    async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:
-        """Adapters trained on labels that have changed are marked; the scheduler heals that."""
-        reason = "a rating that it was trained on has changed"
-        for change in changes:
-            if change.claimed:
-                await adapters.taint(db, self._pool.scope, change.turn, reason)
+    def _follow_capture(self, captured: Captured) -> None:
+        if captured.changes:
+            self.rated()
+        if captured.turn is not None:
+            self._spawn(self._plugins.on_turn(captured.turn), "on_turn")
 
     def _follow_up(self, event: Event, receipt: Receipt) -> None:
+        if isinstance(event, CaptureEvent):
+            return
         if isinstance(event, RatingEvent):
             if receipt.outcome is Outcome.ACCEPTED:
                 self.rated()

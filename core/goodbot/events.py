@@ -80,6 +80,9 @@ class Event:
     order: OrderKey
     user: UserRef
     channel: ChannelRef
+    digest: str = ""
+    """Of what the client sent, where it chooses the `event_id` itself: the same id with another digest
+    is refused (`Outcome.CONFLICT`)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,6 +144,36 @@ class PressEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CaptureEvent(Event):
+    """An answer that another program has given, as it was: from then on a turn like ours.
+
+    `user` asked for it and needs TALK. `Receipt.turn` is the turn that it became, or, where the same
+    `trace` was captured before, that one.
+    """
+
+    messages: tuple[Message, ...]
+    """The whole prompt, oldest first, in the OpenAI shape, tool calls and their results among them."""
+    response: str
+    """The answer's text; tool calls in the text form of the model's own chat template."""
+    model: str = ""
+    """What answered, as the other program calls it; empty: our own base model."""
+    version: int | None = None
+    """The adapter version of ours that wrote it, 0 for the base model; None: it is not ours, so the
+    answer is off-policy."""
+    message_id: str = ""
+    """Ratings may name it so, within its channel; empty: by its turn alone."""
+    trace: str = ""
+    """Names the model call across connectors: a second capture of it makes no second turn."""
+    kind: str = "main"
+    """`main`, or `side` for a call that nobody reads: stored, never trained on, not offered for rating."""
+    temperature: float = 1.0
+    prompt_tokens: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    """One a token, by the server that sampled them; empty where it gave none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Button:
     """One tap. `action` is what comes back; never trusted, always looked up.
 
@@ -160,6 +193,8 @@ class Outcome(StrEnum):
     IGNORED = "ignored"
     UNKNOWN_TARGET = "unknown_target"
     FAILED = "failed"
+    CONFLICT = "conflict"
+    """Its id was used before, for something else (`Event.digest`): nothing was stored."""
     PAIRED = "paired"
     """It was a one-time code: whoever sent it is an owner now."""
 
@@ -176,6 +211,8 @@ class Receipt:
     offer: tuple[Button, ...] = ()
     """What that person may press next; shown with `text`, where only they see it."""
     duplicate: bool = field(default=False, compare=False)
+    digest: str = field(default="", compare=False)
+    """Of the event, if it had one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,6 +28,7 @@ ENTRIES = {
     "tracking": "curves of trainings, where a tracker is on",
     "lock": "which process has the directory",
     "control.sock": "where the daemon takes commands",
+    "http.sock": "where programs of this machine reach what it answers over HTTP",
     "goodbot.log": "the log",
     "logs": "the log, under launchd",
     "demo": "what `goodbot demo` left",

@@ -71,7 +71,7 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 @hookspec
 def on_turn(turn: Turn) -> Awaitable[None] | None:
-    """An answer has been sent and stored."""
+    """An answer has been sent and stored, or brought in by another program."""
 
 
 @hookspec

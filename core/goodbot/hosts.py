@@ -23,6 +23,8 @@ from goodbot.errors import (
     boundary,
 )
 from goodbot.events import CommandEvent, Event, PressEvent, RatingEvent, Receipt, UserRef, Waiting
+from goodbot.own_model import NoModel, OwnModel
+from goodbot.own_turns import OwnTurn, own_turn
 from goodbot.people.authorization import WEB, Authorization
 from goodbot.people.inbox import Inbox
 from goodbot.people.login import Logins, default_grants
@@ -45,6 +47,7 @@ class Host:
         connectors: Connectors, logins: Logins, environ: Mapping[str, str],
     ) -> None:  # fmt: skip
         self.address = connectors.http.address
+        self.model = connectors.model
         self.clock = clock
         self.secrets = Secrets(spec.secrets, environ)
         self.stopping = asyncio.Event()
@@ -53,6 +56,7 @@ class Host:
         self._dispatcher = dispatcher
         self._store = store
         self._errors, self._troubles = connectors.errors, connectors.troubles
+        self._authorization = connectors.authorization
         self._inbox = Inbox(store, connectors.authorization)
         self._shows_inbox = Capability.INBOX in spec.capabilities
         self._logins = logins
@@ -117,6 +121,13 @@ class Host:
             limit=limit,
         )  # fmt: skip
 
+    async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await self._store.read(
+            lambda db: own_turn(db, self._authorization, user, turn, all_here=all_here)
+        )
+
     async def log_in(self, code: str) -> str:
         if self._name != WEB:
             raise ValueError(f"there are no codes for {self._name}")
@@ -139,7 +150,7 @@ class Connectors:
     ) -> None:  # fmt: skip
         """`http` is the process's, which outlives us; without one, ours is stopped with us."""
         self._config = config
-        self.http = http or Http(config.http)
+        self.http = http or Http(config.http, home=config.home)
         self._stops_http = http is None
         self._hosts: dict[str, Host] = {}
         self._answering: set[str] = set()
@@ -151,6 +162,8 @@ class Connectors:
         """Why one that runs does not work at the moment."""
         self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)
         self.authorization = Authorization({**configured_grants(config, specs), **grants}, clock)
+        self.model: OwnModel = NoModel()
+        """What answers, set before `build`."""
         self._specs = {name: specs[name] for name in {*config.connectors, *grants}}
 
     def build(self, dispatcher: Dispatcher, store: Store, clock: Clock, logins: Logins) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from goodbot import buttons
+from goodbot import buttons, captures
 from goodbot.events import (
+    CaptureEvent,
     CommandEvent,
     Event,
     MessageEvent,
+    Outcome,
     PressEvent,
     RatingEvent,
     RatingKind,
@@ -19,12 +21,47 @@ from goodbot.text import clean
 
 _LONGEST = 10_000
 """Characters of a reason or of a better answer: no answer of ours gets as long."""
+_LONGEST_ID = 512
+"""Characters of an id, a trace, a digest or a model's name."""
+_IDS = ("event_id", "digest", "message_id", "turn", "trace", "retracts", "model")
 _NAMES, _NAME = 10, 80
 """Of the files that came with a message, so many are named, with so many characters."""
 
 
+def refused(event: Event) -> Receipt | None:
+    """The receipt of an event that cannot be stored as it is, with the reason; None: it can."""
+    wrong = _wrong_id(event)
+    if not wrong and isinstance(event, CaptureEvent):
+        wrong = captures.unfit(event)
+    if not wrong:
+        return None
+    return Receipt(event_id=event.event_id[:_LONGEST_ID], outcome=Outcome.FAILED, text=wrong)
+
+
+def _wrong_id(event: Event) -> str:
+    for name in _IDS:
+        value = getattr(event, name, "")
+        if len(value) > _LONGEST_ID:
+            return f"Its {name} is too long: at most {_LONGEST_ID} characters."
+        if not value.isascii() and value != clean(value):
+            return f"Its {name} is no text: it has half a character in it."
+    return "" if event.event_id else "It has no event_id."
+
+
+def again(event: Event, known: Receipt) -> Receipt:
+    """What a replay gets: the receipt of then, unless its id was used for something else."""
+    if not event.digest or not known.digest or event.digest == known.digest:
+        return known
+    return Receipt(
+        event_id=event.event_id, outcome=Outcome.CONFLICT,
+        text="This id was used before for something else, so nothing was stored: use a new one.",
+    )  # fmt: skip
+
+
 def storable(event: Event) -> Event:
     """The event with its foreign words such as a database takes them; a poison one comes for ever."""
+    if isinstance(event, CaptureEvent):
+        return captures.storable(event)
     words: dict[str, Any] = {
         name: clean(text)
         for name in ("text", "name", "args", "action")

@@ -48,7 +48,7 @@ class Label:
     """A rater's present opinion of a turn; `event_id` is the newest event that it comes from."""
 
     value: float
-    """The thumb, or the stars where there is no thumb."""
+    """The thumb, or the stars where there is no thumb, or the mean of the outcomes where neither is."""
     event_id: str
     stars: float | None = None
     """The stars that were given beside a thumb."""
@@ -59,6 +59,9 @@ def fold(events: Iterable[LedgerEvent]) -> Label | None:
 
     A RATE replaces its own source's earlier one. Thumbs and stars stand side by side: of each of
     the two the latest live RATE of any source counts, and taking one back leaves the other.
+    An OUTCOME, too, replaces its own source's earlier one; several sources (environments, tests)
+    stand side by side, and their mean counts where the same rater has given neither thumb nor
+    stars: whoever looked at the answer knows more than what was measured.
     A RETRACT that names an event kills exactly that one, whenever it arrived. One that names a
     source kills what that source said before it; one that names neither kills all before it.
     """
@@ -69,13 +72,13 @@ def fold(events: Iterable[LedgerEvent]) -> Label | None:
         if event.kind is RatingKind.RETRACT and not event.retracts:
             at = (event.order, event.event_id)
             sweeps[event.source] = max(sweeps.get(event.source, at), at)
-    latest: dict[str, LedgerEvent] = {}
+    latest: dict[tuple[RatingKind, str], LedgerEvent] = {}
     for event in unique.values():
-        if event.kind is not RatingKind.RATE or event.value is None:
+        if event.kind not in (RatingKind.RATE, RatingKind.OUTCOME) or event.value is None:
             continue
-        held = latest.get(event.source)
+        held = latest.get((event.kind, event.source))
         if held is None or _at(held) < _at(event):
-            latest[event.source] = event
+            latest[event.kind, event.source] = event
     live = [
         event
         for event in latest.values()
@@ -84,10 +87,11 @@ def fold(events: Iterable[LedgerEvent]) -> Label | None:
             _at(event) < sweeps[source] for source in ("", event.source) if source in sweeps
         )
     ]
-    if not live:
-        return None
-    thumb = max((event for event in live if not event.stars), key=_at, default=None)
-    stars = max((event for event in live if event.stars), key=_at, default=None)
+    rated = [event for event in live if event.kind is RatingKind.RATE]
+    if not rated:
+        return _measured(live)
+    thumb = max((event for event in rated if not event.stars), key=_at, default=None)
+    stars = max((event for event in rated if event.stars), key=_at, default=None)
     headline = thumb or stars
     assert headline is not None  # noqa: S101  some event is live
     assert headline.value is not None  # noqa: S101  filtered above
@@ -96,6 +100,14 @@ def fold(events: Iterable[LedgerEvent]) -> Label | None:
         event_id=max((event for event in (thumb, stars) if event), key=_at).event_id,
         stars=stars.value if thumb and stars else None,
     )
+
+
+def _measured(outcomes: Sequence[LedgerEvent]) -> Label | None:
+    """What programs have measured: the mean over their sources, in [-1, +1]."""
+    if not outcomes:
+        return None
+    values = [event.value or 0.0 for event in sorted(outcomes, key=_at)]
+    return Label(value=statistics.fmean(values), event_id=max(outcomes, key=_at).event_id)
 
 
 def _at(event: LedgerEvent) -> tuple[OrderKey, str]:
@@ -107,7 +119,7 @@ class TurnRating:
     """One rater's label as a reward policy sees it. `value` and `stars` lie in [-1, +1]."""
 
     value: float
-    """The thumb, or the stars where there is no thumb."""
+    """The thumb, or the stars where there is no thumb; or what programs measured, the mean of it."""
     weight: float = 1.0
     rater: str = ""
     stars: float | None = None

@@ -11,8 +11,10 @@ move the pointer, send new requests there, let those in flight end, unload the o
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from goodbot.backend import BackendSpec
     from goodbot.clock import Clock
     from goodbot.models import ResolvedModel
+    from goodbot.own_model import FarSide
     from goodbot.secrets import Secret
 
 BASE = 0
@@ -166,6 +169,14 @@ class Server(ABC):
         then nothing can be proven of it. Never answered out of a cache of another version.
         """
         return {}
+
+    def far_side(self, request: GenerateRequest) -> AbstractAsyncContextManager[FarSide | None]:
+        """Where a program may be sent on to with a question like `request`, whose `messages` count.
+
+        For as long as the block lasts the version stays, as for an answer. None, by default: it has no
+        HTTP API that speaks OpenAI's chat completions. Raises ServerError.
+        """
+        return contextlib.nullcontext()
 
     async def reload(self, version: int, directory: Path) -> None:
         """Put a version right that the server turned out not to serve; new requests then get it again.

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from goodbot.secrets import Secrets
@@ -137,6 +138,16 @@ class ConnectorSetup(ABC):
     """Whether somebody owns the bot there by sending it a code, or by their user id; False where
     they log in from this machine, with `goodbot web`."""
 
+    owner: ClassVar[str] = ""
+    """The id of its owner there, where nobody has to be asked: whoever sits at this machine (`me`)."""
+
+    remove_seconds: ClassVar[float] = 15.0
+    """So long `remove` may take, and `install` at least; more where they run another program's commands."""
+
+    home: Path
+    """goodbot's directory; set, with `address`, by who makes the setup."""
+    address: str = "http://127.0.0.1:8321"
+    """The daemon's base URL, as `ConnectorHost.address`."""
     channels: Sequence[str] = ()
     """Ids of the shared channels in which the bot is on, as far as the doctor knows them."""
 
@@ -183,9 +194,18 @@ class ConnectorSetup(ABC):
     async def examine(self) -> Sequence[Check]:
         """What the secrets may do there, and what is missing for what goodbot needs."""
 
+    async def install(self, *, dry_run: bool) -> Sequence[str]:
+        """Change the settings of the program that is to call us; by default there is nothing to do.
+
+        Called once our own section of the config is stored, and again at every `connect`: a second
+        time changes nothing. Returns one line each; with `dry_run` what would be changed.
+        """
+        return ()
+
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
         """Take away what the connector has left on the platform (commands, a webhook).
 
-        Returns one line each; with `dry_run` what would be removed.
+        What `install` has changed is as it was before. Returns one line each; with `dry_run` what
+        would be removed.
         """
         return ()

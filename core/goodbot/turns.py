@@ -1,11 +1,12 @@
-"""A turn: one prompt, one answer of ours, and all that training needs to know of how it was made."""
+"""A turn: one prompt, one answer, and all that training needs to know of how it was made."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from goodbot.events import ChannelRef, Message, UserRef
+from goodbot.events import ChannelRef, Event, Message, UserRef
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,6 +22,7 @@ class Turn:
     version: int
     """The adapter version that wrote it; 0 is the base model."""
     model: str
+    """Our base model when it was stored: the one that learns from it."""
     temperature: float
     created_at: float
     prompt_tokens: tuple[int, ...] = ()
@@ -29,7 +31,11 @@ class Turn:
     """One a token, by the sampler, at `temperature`; empty where the server gave none."""
     scope: str = "default"
     kind: str = "main"
+    """`main`, or `side`: an answer that nobody reads, kept but never trained on or rated."""
     origin: str = "goodbot"
+    """`goodbot` for an answer of ours, `captured` for one that another program has given."""
+    answered_by: str = ""
+    """The model that wrote it, where that is not `version` of ours: the answer is off-policy then."""
     context: tuple[tuple[str, str], ...] = ()
     """Turn and person (`connector:id`) of each earlier exchange in `messages`, oldest first."""
 
@@ -67,3 +73,9 @@ class Turn:
             for n, exchange in enumerate(self.context)
             if which(*exchange)
         ]
+
+
+def turn_id(event: Event) -> str:
+    """The id of the turn that an event becomes: the same after a crash and a replay."""
+    text = f"{event.user.connector}\0{event.user.account}\0{event.event_id}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -52,6 +52,7 @@ EXPRESSIONS = {
     "connectors/goodbot_connectors/slack/mrkdwn.py": "messages; one class a match, bounded repeats",
     "connectors/goodbot_connectors/slack/render.py": "the model's answers; one character and a look",
     "connectors/goodbot_connectors/teams/render.py": "the model's answers; one sign a match",
+    "connectors/goodbot_connectors/openclaw/transcript.py": "prompts; anchored, one bounded class",
     "connectors/goodbot_connectors/telegram/attachments.py": "a file's name; one class a match",
     "connectors/goodbot_connectors/telegram/callback.py": "64 bytes of a button; one class",
     "connectors/goodbot_connectors/telegram/client.py": "the token, and Telegram's errors",

@@ -39,7 +39,7 @@ def value(*events: LedgerEvent) -> float | None:
 
 def test_nothing_is_no_label() -> None:
     assert fold([]) is None
-    assert value(event("c", 1, R.COMMENT), event("o", 1, R.OUTCOME, value=1.0)) is None
+    assert value(event("c", 1, R.COMMENT), event("j", 1, R.JUDGE, value=1.0)) is None
 
 
 def test_the_latest_rating_counts_and_taking_it_away_shows_the_one_before() -> None:
@@ -125,12 +125,15 @@ def histories(draw: st.DrawFn) -> list[LedgerEvent]:
     for number in range(draw(st.integers(1, 9))):
         at = draw(st.integers(0, 4))
         source = draw(st.sampled_from(["reaction:👍", "reaction:👎", "button", "stars", "stars:b"]))
-        what = draw(st.sampled_from(["rate", "rate", "source", "event", "event", "all"]))
+        what = draw(st.sampled_from(["rate", "rate", "outcome", "source", "event", "event", "all"]))
         id_ = f"e{number}"
         if what == "rate":
             given_ = [-1.0, -0.5, 0.0, 0.5, 1.0] if is_stars(source) else [1.0, -1.0]
             value = -1.0 if source.endswith("👎") else draw(st.sampled_from(given_))
             found.append(event(id_, at, source=source, value=value))
+        elif what == "outcome":
+            value = draw(st.sampled_from([-1.0, 0.25, 1.0]))
+            found.append(event(id_, at, R.OUTCOME, source=source, value=value, stars=False))
         elif what == "source":
             found.append(event(id_, at, R.RETRACT, source=source))
         elif what == "event":
@@ -158,7 +161,7 @@ def test_what_counts_is_alive(history: list[LedgerEvent]) -> None:
     if label is None:
         return
     winner = next(e for e in history if e.event_id == label.event_id)
-    assert winner.kind is R.RATE
+    assert winner.kind in (R.RATE, R.OUTCOME)
     assert not any(e.retracts == winner.event_id for e in history)
     for e in history:
         if e.kind is R.RETRACT and not e.retracts and e.source in ("", winner.source):
@@ -169,13 +172,15 @@ def test_what_counts_is_alive(history: list[LedgerEvent]) -> None:
 def test_thumbs_and_stars_do_not_disturb_one_another(history: list[LedgerEvent]) -> None:
     label = fold(history)
     undone = [e for e in history if e.kind is R.RETRACT]
+    measured = fold([e for e in history if e.kind is R.OUTCOME] + undone)
+    history = [e for e in history if e.kind is not R.OUTCOME]
     thumb = fold([e for e in history if not e.stars] + undone)
     stars = fold([e for e in history if e.stars] + undone)
     if thumb and stars:
         assert label is not None
         assert (label.value, label.stars) == (thumb.value, stars.value)
     else:
-        assert label == (thumb or stars)
+        assert label == (thumb or stars or measured)
 
 
 # -- through the store

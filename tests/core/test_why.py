@@ -11,8 +11,19 @@ import pytest
 from goodbot.app import App
 from goodbot.commands import Result, why
 from goodbot.events import CommandEvent, OrderKey
+from goodbot.store import news
 
-from tests.core.builders import CHANNEL, GRANTS, OWNER, Bot, Fake, config, open_bot, plugins
+from tests.core.builders import (
+    CHANNEL,
+    GRANTS,
+    OWNER,
+    Bot,
+    Fake,
+    config,
+    open_bot,
+    plugins,
+    rows,
+)
 
 ROOM = "#room"
 
@@ -208,3 +219,14 @@ async def test_help_shows_what_one_may_do_here(tmp_path: Path) -> None:
         assert "/rl good" in group
         assert group.splitlines()[-1].startswith("Owners: `/rl enable`")
         assert max(map(len, owner.splitlines())) <= 100
+
+
+async def test_an_answer_that_was_held_out_and_then_trained_counts_once(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for _ in range(2):
+            await bot.rated(8)
+            await bot.train()
+        both = "SELECT turn FROM run_items GROUP BY turn HAVING count(*) > 1"
+        assert await rows(bot.store, both), "the second run has trained on what the first held out"
+        made_of = await bot.store.read(lambda db: news.material(db, [1, 2]))
+        assert made_of.trained + made_of.held_out == made_of.good + made_of.bad == 16

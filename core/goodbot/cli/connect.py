@@ -14,4 +14,5 @@ from goodbot.wizard.draft import Draft
 
 def main(arguments: argparse.Namespace) -> int:
     """Connect the platform that the word names."""
-    return init.ask(arguments, Draft(platform=arguments.name))
+    draft = Draft(platform=arguments.name)
+    return init.preview(arguments, draft) if arguments.dry_run else init.ask(arguments, draft)

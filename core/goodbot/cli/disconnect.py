@@ -67,7 +67,7 @@ async def _platform(leaving: Leaving) -> tuple[list[str], list[str]]:
             continue
         try:
             await trace.remove()
-            gone.append(trace.what)
+            gone += trace.done or [trace.what]
         except (GoodbotError, TimeoutError) as error:
             stays.append(f"{trace.what}: {str(error) or 'the platform does not answer'}")
     return gone, stays

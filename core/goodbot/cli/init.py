@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from goodbot import config
-from goodbot.cli import client
+from goodbot.cli import client, output
 from goodbot.config.file import ConfigFile
 from goodbot.errors import UsageError
 from goodbot.plugins import PluginHost
@@ -32,6 +32,7 @@ _OF_BOT = ("backend", "model", "preset", "schedule")
 """The flags that say what the bot is, wherever people talk to it."""
 _FIRST = "This sets up a bot of your own that learns from your ratings."
 _AGAIN = "goodbot is set up here; every question shows how it is now."
+_AS_IT_IS = "Nothing would change."
 _KEYS = """\
 Answer with a number or in words; Enter takes what stands in [ ].
 b goes back, q leaves. Nothing is written before the last question."""
@@ -77,6 +78,22 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     if arguments.json:
         print(json.dumps(result, indent=1))
     return ending.start(dialogue, place, draft, result)
+
+
+def preview(arguments: argparse.Namespace, draft: Draft) -> int:
+    """Say what connecting would change; nothing is asked and nothing changed."""
+    from goodbot.wizard import program
+
+    place = look(arguments)
+    _begin(draft, place, arguments)
+    dialogue = Dialogue(_given(arguments), asks=False, out=sys.stderr, colour=False)
+    lines = list(program.preview(dialogue, place, draft))
+    text = "\n".join(
+        ["This would change:", *(f"  {line}" for line in lines)] if lines else [_AS_IT_IS]
+    )
+    data = {"dry_run": True, "platform": draft.platform, "would_change": lines}
+    output.print_answer({"text": text, "data": data}, as_json=arguments.json)
+    return 0
 
 
 def _begin(draft: Draft, place: Place, arguments: argparse.Namespace) -> None:

@@ -9,11 +9,11 @@ from dataclasses import asdict
 
 from goodbot import config
 from goodbot.app import open_plugins
-from goodbot.doctor.connectors import setup_class
 from goodbot.errors import MissingExtraError, UsageError
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.setup import Manifest
+from goodbot.setups import prepared, setup_class
 from goodbot.wizard.manifest import explained
 
 
@@ -31,7 +31,7 @@ def main(arguments: argparse.Namespace) -> int:
     own = settings.connector(spec.name, spec.settings)[1]
     # A token that is there already may tell whose manifest it is.
     kept = SecretStore(arguments.home).environment(spec.secrets)
-    setup = made(Secrets(spec.secrets, kept), own) if made else None
+    setup = prepared(made, Secrets(spec.secrets, kept), own, settings) if made else None
     manifest = setup.manifest() if setup else None
     if setup is None or manifest is None:
         raise UsageError(f"{spec.name} takes no manifest: `goodbot connect {spec.name}` sets it up")

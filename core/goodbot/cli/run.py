@@ -55,7 +55,7 @@ async def _run(arguments: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    supervision = Supervision(settings.http)
+    supervision = Supervision(settings.http, home=settings.home)
     lock = HomeLock(settings.home)  # held from life to life: no other process gets in between
     before: config.Config | None = None
     try:

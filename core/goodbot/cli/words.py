@@ -37,6 +37,9 @@ def _setting_up(commands: Commands[Any]) -> None:
     connect.add_argument(
         "name", metavar="NAME", help="one of these, or a plugin's name for its own"
     )
+    connect.add_argument(
+        "--dry-run", action="store_true", help="say what it would change, and change nothing"
+    )
     connect.set_defaults(platform=None)
     for parser in (init, connect):
         _answers(parser)

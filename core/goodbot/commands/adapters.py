@@ -149,7 +149,9 @@ async def rollback(call: Call) -> Result:
             "another version became active meanwhile: look at `adapters` and try again"
         )
     for row in await registry.rows():
-        if row.waits == versions.PINNED:  # a person has decided otherwise
+        # A person has decided otherwise; where nothing moved, also over what was found not to be served.
+        left = versions.UNSERVED if target == active else versions.PINNED
+        if row.waits in (versions.PINNED, left):
             await call.services.store.write(lambda db, v=row.version: versions.hold(db, v, ""))
     return Result(
         text=f"{name} answers now. The ratings behind what was rolled back stay used.",

@@ -70,9 +70,14 @@ def _what(data: Mapping[str, Any]) -> str:
 
 def _ratings(data: Mapping[str, Any]) -> str:
     again = f" ({data['replayed']} of them once more)" if data["replayed"] else ""
+    others = (
+        f" Other models wrote {data['off_policy']} of them: they train off-policy."
+        if data["off_policy"]
+        else ""
+    )
     return (
         f"Rated answers: {data['train']} to learn from{again}, {data['held_out']} held out, which the "
-        "gate asks about and a later run learns from."
+        f"gate asks about and a later run learns from.{others}"
     )
 
 

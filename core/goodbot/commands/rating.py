@@ -106,8 +106,10 @@ async def _target(
     if args:
         turn = await turns.get(db, args[0])
         own = turn is not None and _place(turn.channel) == _place(channel)
-        if turn is None or not (
-            own or call.services.authorization.may(call.user, Grant.ADMINISTER)
+        if (
+            turn is None
+            or turn.kind != "main"
+            or not (own or call.services.authorization.may(call.user, Grant.ADMINISTER))
         ):
             raise UsageError(f"there is no answer {args[0]!r}: see `history`")
         return turn.id
@@ -122,6 +124,10 @@ async def _target(
         raise UsageError(
             "there is nothing to undo here" if rated else "there is no answer here yet to rate"
         )
+    newest = None if rated else await turns.get(db, found)
+    if newest is not None and newest.origin == "captured":
+        # Programs answer many things at once: the newest may be one that nobody has read.
+        raise UsageError("say which answer you mean: `history` lists them, as in `good TURN`")
     return found
 
 

@@ -40,7 +40,8 @@ async def status(call: Call) -> Result:
         "canary": told_of(await s.canary.standing(), s.registry.share),
         "unserved": await unserved(s),
         "ratings": readiness.available, "needed": readiness.needed, "next": readiness.why,
-        "waiting_for_consent": standing.waiting_for_consent, "training": progress,
+        "waiting_for_consent": standing.waiting_for_consent, "off_policy": standing.off_policy,
+        "training": progress,
         "pressure": await s.scheduler.pressure() or None,
         "last_run": asdict(last[0]) if last else None,
         "tenancy": asdict(s.tenancy.plan) if s.tenancy.plan else None, "waits": s.tenancy.note(),
@@ -98,6 +99,15 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
     if data["waiting_for_consent"]:
         lines.append(
             f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"
+        )
+    if data["off_policy"]:
+        lines.append(
+            f"{data['off_policy']} of the ratings are of answers of other models: they train off-policy"
+        )
+    metrics: dict[str, Any] = data["last_run"]["metrics"] if data["last_run"] else {}
+    if too_long := metrics.get("too_long"):
+        lines.append(
+            f"the last run left out {too_long} answers that are too long with their prompts"
         )
     lines.extend(left_out(data["set_aside"]))
     lines.extend(alarm["text"] for alarm in data["alarms"])

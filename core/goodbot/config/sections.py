@@ -78,6 +78,8 @@ class TrainingConfig:
     """Ratings of nearly the same question that say the same weigh so many at most; 0: all."""
     age_half_life: float = 0.0
     """Adapters after which the rating of an older answer weighs half; 0: its age does not count."""
+    from_others: bool = True
+    """Whether it learns from rated answers of other models, too, that programs have brought in."""
     replay_share: float = 0.0
     """The part of a round that repeats ratings of earlier rounds."""
     anchors: tuple[str, ...] = ()
@@ -118,6 +120,8 @@ class HttpConfig:
     """Other names that people reach it under, as by a reverse proxy (`bot.example.org`)."""
     url: str = ""
     """What links to it begin with (`https://bot.example.org`); its name is one of `names`."""
+    socket: bool = True
+    """Beside the port, for programs of this machine: `http.sock` in the state directory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

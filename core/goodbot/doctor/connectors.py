@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 from goodbot.connector import ConnectorSpec
@@ -14,6 +13,7 @@ from goodbot.errors import ConfigError, GoodbotError, RetriableError
 from goodbot.plugins import missing_modules
 from goodbot.secrets import FILE, Secrets, SecretStore
 from goodbot.setup import Check, ConnectorSetup, Examined, Probe
+from goodbot.setups import prepared, setup_class
 from goodbot.store import channels, inspection, people
 
 _PLATFORM_SECONDS = 15.0
@@ -70,7 +70,7 @@ async def _account(spec: ConnectorSpec, examined: Examined) -> list[Check]:
         return wrong
     if setup is None:
         return [ok(spec.name, "its packages and tokens are there; it offers no closer look")]
-    asking = setup(Secrets(spec.secrets, examined.environ), settings)
+    asking = prepared(setup, Secrets(spec.secrets, examined.environ), settings, examined.config)
     asking.channels = sorted({*grants.channels, *await _channels(spec.name, examined)})
     return await _asked(spec, asking, names, examined)
 
@@ -83,14 +83,6 @@ async def _channels(name: str, examined: Examined) -> list[str]:
     except GoodbotError:
         return []
     return [row.channel for row in found if row.connector == name]
-
-
-def setup_class(spec: ConnectorSpec) -> type[ConnectorSetup] | None:
-    """The connector's `ConnectorSetup`, None if it has none."""
-    if not spec.setup:
-        return None
-    module, _, name = spec.setup.partition(":")
-    return getattr(import_module(module), name)
 
 
 def _unset(spec: ConnectorSpec, setup: type[ConnectorSetup], settings: Any) -> Check | None:
@@ -155,6 +147,8 @@ async def _owners(spec: ConnectorSpec, examined: Examined) -> list[Check]:
     owners = {*grants.owners, *await paired(spec.name, examined, "owner")}
     part = f"{spec.name} people"
     setup = None if missing_modules(spec.requires) else setup_class(spec)
+    if not owners and setup and setup.owner:
+        return [warn(part, "nobody is its owner", f"goodbot connect {spec.name}")]
     if not owners and setup and not setup.pairs:
         return [ok(part, "owned by whoever logs in from this machine: `goodbot web`")]
     if not owners:

@@ -14,7 +14,7 @@ from goodbot import secrets
 from goodbot.connector import ConnectorSpec
 from goodbot.control import SOCKET
 from goodbot.doctor.checks import short
-from goodbot.doctor.connectors import TERMINAL, setup_class
+from goodbot.doctor.connectors import TERMINAL
 from goodbot.doctor.data import path
 from goodbot.doctor.network import LOOPBACK, http_port
 from goodbot.errors import GoodbotError
@@ -24,6 +24,7 @@ from goodbot.people.login import OWNER, default_grants
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.setup import Check, Examined
+from goodbot.setups import prepared, setup_class
 from goodbot.store import channels, inspection, people
 
 Row = dict[str, Any]
@@ -156,7 +157,7 @@ def _taking_calls(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> lis
             _, settings = examined.config.connector(name, spec.settings)
         except GoodbotError:
             continue
-        if place := setup(Secrets((), {}), settings).listens():
+        if place := prepared(setup, Secrets((), {}), settings, examined.config).listens():
             who = (
                 "all programs here"
                 if place.rpartition(":")[0] in LOOPBACK

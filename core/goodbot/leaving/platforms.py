@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any
 
 from goodbot.connector import ConnectorSpec
 from goodbot.errors import GoodbotError
@@ -14,6 +12,7 @@ from goodbot.leaving.trace import Leaving, Trace, staying
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.setup import ConnectorSetup
+from goodbot.setups import prepared, setup_class
 
 _PLATFORM_SECONDS = 15.0
 
@@ -42,15 +41,16 @@ async def platforms(leaving: Leaving) -> Sequence[Trace]:
 
 async def _platform(leaving: Leaving, spec: ConnectorSpec) -> list[Trace]:
     setup = _setup(leaving, spec)
+    done: list[str] = []
 
     async def remove() -> None:
-        async with asyncio.timeout(_PLATFORM_SECONDS):
-            await setup.remove(dry_run=False)
+        async with asyncio.timeout(setup.remove_seconds):
+            done.extend(await setup.remove(dry_run=False))
 
     found = await setup.remove(dry_run=True)
     # They go together, by the first one's `remove`.
     return [
-        Trace(kind="platform", what=f"{spec.name}: {'; '.join(found)}", remove=remove)
+        Trace(kind="platform", what=f"{spec.name}: {'; '.join(found)}", remove=remove, done=done)
         for _ in found[:1]
     ]
 
@@ -63,9 +63,9 @@ def _setup(leaving: Leaving, spec: ConnectorSpec) -> ConnectorSetup:
     secrets = Secrets(spec.secrets, SecretStore(leaving.home).environment(spec.secrets))
     if missing := [one for one in spec.needs(settings) if not secrets.get(one)]:
         raise GoodbotError(f"there is no token ({missing[0]}) to reach it with")
-    module, _, name = spec.setup.partition(":")
-    made: Any = getattr(import_module(module), name)
-    return made(secrets, settings)
+    made = setup_class(spec)
+    assert made is not None  # noqa: S101  asked before
+    return prepared(made, secrets, settings, leaving.config)
 
 
 async def tokens(leaving: Leaving) -> Sequence[Trace]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,8 @@ class Trace:
     """Bytes that become free."""
     remove: Callable[[], Awaitable[None]] | None = None
     """None for what stays."""
+    done: Sequence[str] = ()
+    """What `remove` has done, a line each, where that says more than `what`; empty before."""
     stays: str = ""
     """Why it stays, as a sentence."""
 

@@ -185,10 +185,11 @@ def withdrawn(row: AdapterRow, active: int) -> str:
 
 
 def counted(made_of: news.Material) -> str:
-    """`40 rated answers of 2 people (24 good, 16 bad)`; ties are none."""
+    """`40 rated answers of 2 people (24 good, 16 bad; 9 by other models)`; ties are none."""
     total = made_of.good + made_of.bad
     people = f" of {made_of.raters} people" if made_of.raters > 1 else ""
-    return f"{total} rated answers{people} ({made_of.good} good, {made_of.bad} bad)"
+    others = f"; {made_of.off_policy} by other models" if made_of.off_policy else ""
+    return f"{total} rated answers{people} ({made_of.good} good, {made_of.bad} bad{others})"
 
 
 def _answers(version: int) -> str:

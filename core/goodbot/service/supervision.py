@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goodbot.clock import Clock, SystemClock
@@ -24,9 +25,11 @@ class Supervision:
     """One a process. `start`, then `up` whenever an App is ready, `stop` at the end."""
 
     def __init__(
-        self, http: HttpConfig, *, notifier: Notifier | None = None, clock: Clock | None = None
-    ) -> None:
-        self.http = Http(http, self._parts)
+        self, http: HttpConfig, *, home: Path | None = None, notifier: Notifier | None = None,
+        clock: Clock | None = None,
+    ) -> None:  # fmt: skip
+        """`home` as in `Http`."""
+        self.http = Http(http, self._parts, home)
         self._notifier = notifier or Notifier.from_environment()
         self._clock = clock or SystemClock()
         self._app: App | None = None

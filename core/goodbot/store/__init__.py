@@ -19,6 +19,7 @@ import aiosqlite
 
 from goodbot.errors import StoreError
 from goodbot.store.connection import connect, set_pragmas
+from goodbot.store.direct import Quick
 from goodbot.store.migrate import check, migrate
 from goodbot.store.query import fetch, first
 from goodbot.store.writer import Operation, Writer, explain
@@ -80,9 +81,12 @@ class Store:
             await self._reading.close()  # first, so that the writer's close is the checkpoint
             await self._writer.db.close()
 
-    async def write(self, operation: Operation[T]) -> T:
-        """Run `operation` in a transaction; returns after its commit. See `Writer.write`."""
-        return await self._writer.write(operation)
+    async def write(self, operation: Operation[T], *, quick: bool = False) -> T:
+        """Run `operation` in a transaction; returns after its commit. See `Writer.write`.
+
+        `quick`: it is a few short statements, each of which finds its rows by an index (`direct`).
+        """
+        return await self._writer.write(Quick(operation) if quick else operation)
 
     async def read(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
         """Run queries on the last committed state."""

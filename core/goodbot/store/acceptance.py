@@ -36,7 +36,8 @@ async def by_version(
         "SELECT version, sum(sign > 0), sum(sign <> 0) FROM ("
         " SELECT version, (SELECT sum((value > 0) - (value < 0)) FROM labels WHERE turn = t.id) AS sign"
         " FROM (SELECT id, version FROM turns WHERE (scope, model, rated) = (:scope, :model, 1)"
-        "  AND created_at >= :since AND created_at < :until ORDER BY seq DESC LIMIT :newest) t)"
+        "  AND answered_by = '' AND created_at >= :since AND created_at < :until"
+        "  ORDER BY seq DESC LIMIT :newest) t)"
         " GROUP BY version ORDER BY version DESC LIMIT :limit",
         {**pool.values(), "since": since, "until": until, "newest": newest, "limit": limit},
     )

@@ -70,6 +70,12 @@ async def pointer(db: aiosqlite.Connection, scope: str, model: str) -> int:
     return row[0] if row else 0
 
 
+async def exists(db: aiosqlite.Connection, scope: str, model: str, version: int) -> bool:
+    """Whether a base model has ever had this version."""
+    query = "SELECT 1 FROM adapters WHERE (version, scope, model) = (?, ?, ?)"
+    return bool(await fetch(db, query, (version, scope, model)))
+
+
 async def tainted(db: aiosqlite.Connection, version: int) -> str:
     """Why a version must not be used; empty if it may be, or is the base model."""
     row = first(await fetch(db, "SELECT tainted FROM adapters WHERE version = ?", (version,)))

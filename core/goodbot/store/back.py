@@ -26,6 +26,11 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "links": "linked accounts: each is a rater of its own again",
         "quarantines": "spans of ratings left out: what they hold stays away until rated again",
         "set_aside": "answers that trainings have left out: they train again",
+        "traces": "names of answers that other programs brought in: those of other models train no more",
+        "canaries WHERE state = 'running'": "trial of a new version: what answered before goes on",
+        "adapters WHERE pinned_at IS NOT NULL": "pinned versions: their files may make room, and newer "
+        "ones take their place",
+        "adapters WHERE waits <> ''": "versions that wait to go live: training does not go on from them",
         "pairs": "pairs of answers that owners were asked to choose between",
     },
 }

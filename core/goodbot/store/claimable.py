@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ OPINIONS = (
 )
 """SQL: the `Opinion` of each rater in a group of `labels` `l`, as a JSON object."""
 _LABELLED = (
-    "t.scope = :scope AND t.trainable AND t.rated > 0"
+    "t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '')"
     " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
 )
 # Answers of another base model are no on-policy rollouts of this one.
@@ -96,6 +96,8 @@ class Standing:
     """Rated turns that no run has used."""
     waiting_for_consent: int
     """Rated turns of private chats whose speaker has not shared them."""
+    off_policy: int = 0
+    """Of those available, answers of other models that programs have brought in."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,25 +107,34 @@ class Pool:
     scope: str
     model: str
     owners: tuple[str, ...]
+    others: bool = True
+    """Whether answers of other models may be claimed, which other programs have brought in."""
 
-    def values(self) -> dict[str, str]:
+    def values(self) -> dict[str, str | bool]:
         """The parameters of the queries here."""
-        return {"scope": self.scope, "model": self.model, "owners": json.dumps(self.owners)}
+        return {
+            "scope": self.scope, "model": self.model, "owners": json.dumps(self.owners),
+            "others": self.others,
+        }  # fmt: skip
 
 
 async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
     """Count what a run could claim now."""
     parts = [
-        f"SELECT {CONSENT} AS consent FROM turns t WHERE {which}{_COUNTED}"  # noqa: S608
+        f"SELECT {CONSENT} AS consent, t.answered_by <> '' AS other FROM turns t"  # noqa: S608
+        f" WHERE {which}{_COUNTED}"
         for which in (_OWN, _OWED)
     ]
     rows = await fetch(
         db,
-        f"SELECT coalesce(sum(consent), 0), count(*) FROM ({' UNION ALL '.join(parts)})",  # noqa: S608
+        "SELECT coalesce(sum(consent), 0), count(*), coalesce(sum(consent AND other), 0)"  # noqa: S608
+        f" FROM ({' UNION ALL '.join(parts)})",
         pool.values(),
     )
-    available, rated = first(rows) or (0, 0)
-    return Standing(available=available, waiting_for_consent=rated - available)
+    available, rated, off_policy = first(rows) or (0, 0, 0)
+    return Standing(
+        available=available, waiting_for_consent=rated - available, off_policy=off_policy
+    )
 
 
 async def candidates(
@@ -150,7 +161,7 @@ async def candidates(
     result: list[Candidate] = []
     for id_, labels, seq, held in found:
         turn = stored[id_]
-        own = turn.model == pool.model
+        own = turn.model == pool.model and not turn.answered_by
         result.append(
             Candidate(
                 turn=turn, labels=json.loads(labels), seq=seq,
@@ -238,6 +249,17 @@ async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
     )
     (count,) = first(rows) or (0,)
     return count
+
+
+async def off_policy(db: aiosqlite.Connection, pool: Pool, ids: Sequence[str]) -> int:
+    """How many of these turns another model than this base or an adapter of it has written."""
+    rows = await fetch(
+        db,
+        "SELECT count(*) FROM turns WHERE id IN (SELECT value FROM json_each(:turns))"
+        " AND (answered_by <> '' OR model <> :model)",
+        {**pool.values(), "turns": json.dumps(list(ids))},
+    )
+    return rows[0][0]
 
 
 async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:

@@ -32,13 +32,13 @@ def dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def dump_receipt(receipt: Receipt) -> str:
-    """A receipt as JSON, without its event id and without `duplicate`."""
+def dump_receipt(receipt: Receipt, digest: str = "") -> str:
+    """A receipt as JSON, without `duplicate`, with its event's `digest`."""
     offer = [[button.action, button.label] for button in receipt.offer]
     return dump_json(
         {
             "e": receipt.event_id, "o": receipt.outcome, "x": receipt.text, "t": receipt.turn,
-            **({"f": offer} if offer else {}),
+            **({"f": offer} if offer else {}), **({"d": digest} if digest else {}),
         }
     )  # fmt: skip
 
@@ -49,6 +49,7 @@ def load_receipt(text: str) -> Receipt:
     return Receipt(
         event_id=raw["e"], outcome=Outcome(raw["o"]), text=raw["x"], turn=raw["t"], duplicate=True,
         offer=tuple(Button(action=action, label=label) for action, label in raw.get("f", ())),
+        digest=raw.get("d", ""),
     )  # fmt: skip
 
 

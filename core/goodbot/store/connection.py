@@ -31,8 +31,9 @@ async def connect(path: Path, how: str = "mode=rwc") -> aiosqlite.Connection:
     if how == "mode=rwc":
         _private(path)
     connection = aiosqlite.connect(
-        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=BUSY_SECONDS
-    )
+        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=BUSY_SECONDS,
+        check_same_thread=False,  # see `direct`
+    )  # fmt: skip
     try:
         db = await connection
         await db.create_function("folded", 1, _folded, deterministic=True)  # pyright: ignore[reportUnknownMemberType]

@@ -62,7 +62,10 @@ async def preferences(db: aiosqlite.Connection, pool: Pool) -> list[Preference]:
     Of several better answers that one person typed for an answer the last counts. Of an answer and
     its retry the one with the higher mean of its labels is preferred; equal ones are no pair.
     """
-    may = f"t.scope = :scope AND t.model = :model AND t.trainable AND {CONSENT}"
+    may = (
+        "t.scope = :scope AND t.model = :model AND t.trainable"
+        f" AND (:others OR t.answered_by = '') AND {CONSENT}"
+    )
     typed = await fetch(
         db,
         "SELECT t.id, t.messages, e.text, t.response, e.rater FROM events e"  # noqa: S608

@@ -104,6 +104,7 @@ async def knows(db: aiosqlite.Connection, person: str) -> bool:
     rows = await fetch(
         db,
         "SELECT EXISTS (SELECT 1 FROM turns WHERE (connector, talker) = (:connector, :id))"
+        " OR EXISTS (SELECT 1 FROM traces WHERE (connector, talker) = (:connector, :id))"
         " OR EXISTS (SELECT 1 FROM events WHERE rater = :person)"
         " OR EXISTS (SELECT 1 FROM shares WHERE person = :person)"
         " OR EXISTS (SELECT 1 FROM links WHERE person = :person)"
@@ -117,8 +118,12 @@ async def _answers_to(db: aiosqlite.Connection, persons: Sequence[str]) -> set[s
     found: set[str] = set()
     for who in persons:
         connector, _, id_ = who.partition(":")
-        query = "SELECT id FROM turns WHERE (connector, talker) = (?, ?)"
-        found.update([row[0] for row in await fetch(db, query, (connector, id_))])
+        query = (
+            "SELECT id FROM turns WHERE (connector, talker) = (:connector, :id)"
+            " UNION SELECT turn FROM traces WHERE (connector, talker) = (:connector, :id)"
+        )
+        rows = await fetch(db, query, {"connector": connector, "id": id_})
+        found.update([row[0] for row in rows])
     return found
 
 

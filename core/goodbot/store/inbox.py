@@ -27,8 +27,11 @@ async def insert(
     """Remember an event; with `open_` its payload too, until `close` says that it is done."""
     await db.execute(
         "INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?)",
-        (*_key(event), codec.dump_event(event) if open_ else "", codec.dump_receipt(answer), now),
-    )
+        (
+            *_key(event), codec.dump_event(event) if open_ else "",
+            codec.dump_receipt(answer, event.digest), now,
+        ),
+    )  # fmt: skip
 
 
 async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None = None) -> None:
@@ -36,7 +39,7 @@ async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None =
     await db.execute(
         "UPDATE inbox SET payload = '', receipt = coalesce(?, receipt)"
         " WHERE (connector, account, event_id) = (?, ?, ?)",
-        (codec.dump_receipt(answer) if answer else None, *_key(event)),
+        (codec.dump_receipt(answer, event.digest) if answer else None, *_key(event)),
     )
 
 

@@ -44,8 +44,10 @@ _FIND = (
     " WHERE (connector, account, event_id) = (:connector, :account, :event)),"
     " (SELECT turn FROM messages"
     " WHERE (connector, account, channel, message) = (:connector, :account, :channel, :message)),"
-    " (SELECT id FROM turns"
-    " WHERE (connector, account, channel, id) = (:connector, :account, :channel, :turn)),"
+    " (SELECT id FROM turns t WHERE id = :turn AND kind = 'main'"
+    " AND ((connector, account, channel) = (:connector, :account, :channel) OR (origin = 'captured'"
+    " AND EXISTS (SELECT 1 FROM traces s WHERE s.turn = t.id"
+    "  AND (s.connector, s.account, s.channel) = (:connector, :account, :channel))))),"
     " (SELECT turn FROM events"
     " WHERE (connector, account, event_id) = (:connector, :account, :retracts)),"
     " EXISTS (SELECT 1 FROM events"
@@ -105,7 +107,8 @@ async def insert(
         (
             user.connector, user.account, event.event_id, event.kind, turn, rater,
             event.channel.id, event.message_id, event.source, event.value, event.retracts,
-            event.text, event.order.time_ms, event.order.tiebreak, now, codec.dump_receipt(answer),
+            event.text, event.order.time_ms, event.order.tiebreak, now,
+            codec.dump_receipt(answer, event.digest),
         ),
     )  # fmt: skip
     if turn is None:
@@ -123,8 +126,11 @@ async def set_receipt(db: aiosqlite.Connection, event: RatingEvent, answer: Rece
     """Complete the receipt in the transaction that inserted the event."""
     await db.execute(
         "UPDATE events SET receipt = ? WHERE (connector, account, event_id) = (?, ?, ?)",
-        (codec.dump_receipt(answer), event.user.connector, event.user.account, event.event_id),
-    )
+        (
+            codec.dump_receipt(answer, event.digest), event.user.connector, event.user.account,
+            event.event_id,
+        ),
+    )  # fmt: skip
 
 
 async def attach(

@@ -11,12 +11,15 @@ import aiosqlite
 from goodbot.events import ChannelKind, ChannelRef, Message, UserRef
 from goodbot.store.claimable import COUNT, Pool
 from goodbot.store.people import IDENTITY
+from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first
 
 STREAK = 8
 """So many bad ratings in a row are worth a word."""
 
 _STREAK = f"SELECT value FROM labels WHERE rater = {IDENTITY} ORDER BY event_seq DESC LIMIT :streak"  # noqa: S608
+_NEWEST = 300
+"""Answers that somebody's last questions are looked for in."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +47,8 @@ class Material:
     raters: int
     since: float
     until: float
+    off_policy: int = 0
+    """Of the good and the bad ones, answers of other models."""
 
 
 async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int) -> Level:
@@ -127,18 +132,23 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> Material:
     """What these runs have claimed, together."""
     rows = await fetch(
         db,
-        "WITH items AS (SELECT i.split, i.reward, i.labels, t.created_at FROM run_items i"
-        " JOIN turns t ON t.id = i.turn WHERE i.run IN (SELECT value FROM json_each(?)))"
+        # One that an earlier of these runs had held out, and a later one has trained on, is one answer.
+        "WITH items AS (SELECT i.split, i.reward, i.labels, t.created_at, t.answered_by FROM run_items i"
+        " JOIN turns t ON t.id = i.turn WHERE i.run IN (SELECT value FROM json_each(:runs))"
+        " AND i.run = (SELECT max(o.run) FROM run_items o WHERE o.turn = i.turn"
+        " AND o.run IN (SELECT value FROM json_each(:runs))))"
         " SELECT coalesce(sum(split = 'train'), 0), coalesce(sum(split = 'held_out'), 0),"
         " coalesce(sum(reward > 0), 0), coalesce(sum(reward <= 0), 0),"
         " (SELECT count(DISTINCT l.key) FROM items, json_each(items.labels) l),"
-        " coalesce(min(created_at), 0.0), coalesce(max(created_at), 0.0) FROM items",
-        (json.dumps(list(runs)),),
+        " coalesce(min(created_at), 0.0), coalesce(max(created_at), 0.0),"
+        " coalesce(sum(reward <> 0 AND answered_by <> ''), 0) FROM items",
+        {"runs": json.dumps(list(runs))},
     )
-    trained, held_out, good, bad, people, since, until = first(rows) or (0, 0, 0, 0, 0, 0.0, 0.0)
+    (found,) = rows
+    trained, held_out, good, bad, people, since, until, off_policy = found
     return Material(
         trained=trained, held_out=held_out, good=good, bad=bad, raters=people, since=since,
-        until=until,
+        until=until, off_policy=off_policy,
     )  # fmt: skip
 
 
@@ -153,14 +163,19 @@ async def own_prompts(
 ) -> list[list[Message]]:
     """The newest different questions of one person in one place, with what went before each.
 
-    In a shared channel only what was said there; in private only what was said in private.
+    In a shared channel only what was said there; in private only what was said in private. Of their
+    last 300 answers.
     """
     shared = channel.kind is ChannelKind.SHARED
     rows = await fetch(
         db,
-        "SELECT messages, max(seq) FROM turns WHERE (connector, account, talker) = (?, ?, ?)"
-        " AND channel_kind = ? AND (NOT ? OR channel = ?) AND response <> ''"
+        "SELECT messages, max(seq) FROM (SELECT seq, messages FROM turns"  # noqa: S608
+        " WHERE (connector, account, talker) = (?, ?, ?)"
+        f" AND channel_kind = ? AND (NOT ? OR channel = ?) AND response <> '' AND {ASKABLE}"
+        " ORDER BY seq DESC LIMIT ?)"
         " GROUP BY json_extract(messages, '$[#-1].content') ORDER BY 2 DESC LIMIT ?",
-        (user.connector, user.account, user.id, channel.kind, shared, channel.id, limit),
-    )
+        (
+            user.connector, user.account, user.id, channel.kind, shared, channel.id, _NEWEST, limit,
+        ),
+    )  # fmt: skip
     return [json.loads(row[0]) for row in rows]

@@ -10,8 +10,8 @@ _WITHIN = (
     "EXISTS (SELECT 1 FROM quarantines q"
     " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
 )
-COVERED = f"e.kind = 'rate' AND {_WITHIN}"
-"""SQL: of the ledger `e`, a rating that some quarantine covers."""
+COVERED = f"e.kind IN ('rate', 'outcome') AND {_WITHIN}"
+"""SQL: of the ledger `e`, a rating or an outcome that some quarantine covers."""
 
 KEPT = (
     "NOT EXISTS (SELECT 1 FROM events r WHERE r.kind = 'retract' AND (r.turn, r.rater) = (e.turn, e.rater)"

@@ -11,12 +11,14 @@ import aiosqlite
 from goodbot.connector import OpenTurn
 from goodbot.events import ChannelKind, ChannelRef, MessageRef, UserRef
 from goodbot.store import codec, quarantine
+from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import fetch, first
 from goodbot.turns import Turn
 
 _COLUMNS = (
     "id, connector, account, channel, channel_kind, thread, talker, messages, response, prompt_tokens,"
-    " tokens, logprobs, temperature, model, version, scope, kind, origin, context, created_at"
+    " tokens, logprobs, temperature, model, version, scope, kind, origin, context, created_at,"
+    " answered_by"
 )
 
 
@@ -54,14 +56,14 @@ class RatedTurn:
 async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> None:
     """Store an answer; `trainable` False keeps it as context only."""
     await db.execute(
-        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 21)})",  # noqa: S608
+        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 22)})",  # noqa: S608
         (
             turn.id, turn.channel.connector, turn.channel.account, turn.channel.id,
             turn.channel.kind, turn.channel.thread, turn.talker.id,
             codec.dump_json(list(turn.messages)), turn.response, codec.pack_ints(turn.prompt_tokens),
             codec.pack_ints(turn.tokens), codec.pack_floats(turn.logprobs), turn.temperature,
             turn.model, turn.version, turn.scope, turn.kind, turn.origin,
-            codec.dump_json(list(turn.context)), turn.created_at, trainable,
+            codec.dump_json(list(turn.context)), turn.created_at, turn.answered_by, trainable,
         ),
     )  # fmt: skip
 
@@ -82,7 +84,8 @@ async def set_prompt(db: aiosqlite.Connection, turn: Turn) -> None:
 def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
     """The turn in a row of `COLUMNS`."""
     (id_, connector, account, channel, kind, thread, talker, messages, response, prompt_tokens, tokens,
-     logprobs, temperature, model, version, scope, turn_kind, origin, context, created_at) = row  # fmt: skip
+     logprobs, temperature, model, version, scope, turn_kind, origin, context, created_at,
+     answered_by) = row  # fmt: skip
     return Turn(
         id=str(id_),
         channel=ChannelRef(
@@ -103,6 +106,7 @@ def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
         origin=str(origin),
         context=tuple((id_, who) for id_, who in json.loads(str(context))),
         created_at=float(created_at),  # pyright: ignore[reportArgumentType]
+        answered_by=str(answered_by),
     )  # fmt: skip
 
 
@@ -157,24 +161,11 @@ async def last_in(db: aiosqlite.Connection, channel: ChannelRef, rated_by: str =
     else:
         query, values = (
             "SELECT id FROM turns WHERE (connector, account, channel, thread) = (?, ?, ?, ?)"
-            " ORDER BY seq DESC LIMIT 1",
+            " AND kind = 'main' ORDER BY seq DESC LIMIT 1",
             place,
         )
     row = first(await fetch(db, query, values))
     return row[0] if row else None
-
-
-QUESTION = "json_extract(t.messages, '$[#-' || (1 + 2 * coalesce(r.depth, 0)) || '].content')"
-"""SQL: what a turn `t` answers, where its retry, if it is one, is `r`.
-
-A retry's question is that of the first answer, which lies before all answers in its prompt.
-"""
-_SENT = "EXISTS (SELECT 1 FROM messages m WHERE m.turn = {})"
-STANDING = (
-    f"(r.turn IS NULL OR {_SENT.format('t.id')}) AND NOT EXISTS"  # noqa: S608
-    f" (SELECT 1 FROM retries l WHERE l.instead_of = t.id AND {_SENT.format('l.turn')})"
-)
-"""SQL: it was not replaced by another answer, and is shown if it was to replace one."""
 
 
 async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int) -> list[Exchange]:
@@ -186,6 +177,7 @@ async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int
         " (SELECT sum(length(CAST(json_extract(value, '$.content') AS BLOB))) FROM json_each(t.messages)),"
         " json_array_length(t.messages) FROM turns t LEFT JOIN retries r ON r.turn = t.id"
         " WHERE (t.connector, t.account, t.channel, t.thread) = (?, ?, ?, ?) AND t.response <> ''"
+        " AND t.kind = 'main'"
         f" AND {STANDING}"
         " ORDER BY t.seq DESC LIMIT ?",
         (channel.connector, channel.account, channel.id, channel.thread, limit),

@@ -15,8 +15,8 @@ import aiosqlite
 from goodbot.events import ChannelKind, Waiting
 from goodbot.ratings import is_stars
 from goodbot.store import codec, people
+from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import Row, fetch
-from goodbot.store.turns import QUESTION, STANDING
 
 _WHO = "t.connector || ':' || t.talker"
 _SEEN = (

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import aiosqlite
 
 from goodbot.errors import StoreError, StoreFullError
+from goodbot.store.direct import Direct
 
 logger = logging.getLogger(__name__)
 
@@ -142,16 +143,17 @@ class Writer:
 
     async def _in_savepoint(self, operation: Operation[Any]) -> tuple[Any, Exception | None]:
         """The operation's result, or the error that has undone it alone."""
-        await self.db.execute("SAVEPOINT operation")
+        direct = Direct(self.db)
+        await direct.execute("SAVEPOINT operation")
         result: tuple[Any, Exception | None]
         try:
             result = await operation(self.db), None
         except Exception as error:
             if not self.db.in_transaction or _code(error) in _DISK | _DAMAGED:
                 raise  # SQLite rolled everything back (disk full), or must
-            await self.db.execute("ROLLBACK TO operation")
+            await direct.execute("ROLLBACK TO operation")
             result = None, explain(error)
-        await self.db.execute("RELEASE operation")
+        await direct.execute("RELEASE operation")
         return result
 
     async def _roll_back(self, error: Exception, failure: Exception) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from goodbot.clock import Clock, SystemClock
 from goodbot.connector import Connector, ConnectorSpec
 from goodbot.errors import StoreError
-from goodbot.events import Event, Outcome, Receipt, UserRef, Waiting
+from goodbot.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
+from goodbot.incoming import again
+from goodbot.own_model import NoModel, OwnModel
+from goodbot.own_turns import OwnTurn
 from goodbot.secrets import Secrets
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.http import LocalServer
+from goodbot.turns import turn_id
 
 __all__ = ["Commit", "RecordingHost", "VirtualClock"]
 
@@ -59,8 +63,12 @@ class RecordingHost:
         """Decides what a new event's receipt says."""
         self.troubles: list[str] = []
         """What the connector said of its state, in order; `""`: it is well again."""
+        self.model: OwnModel = NoModel()
+        """What answers; a test sets another."""
         self.waiting: list[Waiting] = []
         """What is in the inbox of whoever asks, newest first."""
+        self.own_turns: dict[str, OwnTurn] = {}
+        """What `own_turn` finds, by turn."""
         self.codes: dict[str, str] = {}
         """One-time codes that hold, and the user ids that they stand for."""
         self._server: LocalServer | None = None
@@ -93,10 +101,8 @@ class RecordingHost:
     def _store(self, event: Event) -> Receipt:
         known = self._receipts.get(event.event_id)
         if known is not None:
-            return Receipt(
-                event_id=known.event_id, outcome=known.outcome, text=known.text, duplicate=True
-            )
-        self._receipts[event.event_id] = self.answer(event)
+            return again(event, replace(known, duplicate=True))
+        self._receipts[event.event_id] = replace(self.answer(event), digest=event.digest)
         self.events.append(event)
         return self._receipts[event.event_id]
 
@@ -160,6 +166,10 @@ class RecordingHost:
         ]
         return found[:limit]
 
+    async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
+        """What `own_turns` has by that id; that `user` may see it is the test's affair."""
+        return self.own_turns.get(turn)
+
     async def log_in(self, code: str) -> str:
         """Take a code of `codes`."""
         return self.codes.pop(code, "")
@@ -218,6 +228,9 @@ class RecordingHost:
 
 
 def _accepted(event: Event) -> Receipt:
+    """A capture becomes a turn of its own, which the core calls the same."""
+    captured = isinstance(event, CaptureEvent)
     return Receipt(
-        event_id=event.event_id, outcome=Outcome.ACCEPTED, text=f"Seen {event.event_id}."
-    )
+        event_id=event.event_id, outcome=Outcome.ACCEPTED,
+        text="" if captured else f"Seen {event.event_id}.", turn=turn_id(event) if captured else "",
+    )  # fmt: skip

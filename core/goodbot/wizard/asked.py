@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from goodbot.doctor.connectors import setup_class
 from goodbot.errors import UsageError
+from goodbot.people.login import OWNER
 from goodbot.plugins import missing_modules
 from goodbot.setup import ConnectorSetup, Question
+from goodbot.setups import setup_class
 from goodbot.wizard.dialogue import Dialogue, Refused
 from goodbot.wizard.draft import TERMINAL, Draft, Place
 
@@ -41,6 +42,12 @@ def needs_owner(place: Place, draft: Draft) -> bool:
     """Whether somebody must be named or paired there; not where people log in from this machine."""
     setup = setup_of(place, draft)
     return draft.platform != TERMINAL and (setup is None or setup.pairs)
+
+
+def known_owner(place: Place, draft: Draft) -> str:
+    """Whose it is where nobody has to be asked; empty where somebody has."""
+    setup = setup_of(place, draft)
+    return "" if needs_owner(place, draft) or setup is None else setup.owner or OWNER
 
 
 def ask_settings(

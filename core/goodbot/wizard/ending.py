@@ -15,18 +15,28 @@ from goodbot.doctor.checks import short
 from goodbot.errors import GoodbotError
 from goodbot.home import DATABASE
 from goodbot.lock import HomeLock
+from goodbot.people.login import OWNER
 from goodbot.people.pairing import open_code
 from goodbot.store import Store
-from goodbot.wizard.asked import needs_owner, needs_token
+from goodbot.wizard.asked import known_owner, needs_token
 from goodbot.wizard.dialogue import Dialogue
 from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.program import install
 
 MATTERS = 'Rate good answers too: a bot that hears only "bad" cannot learn.'
 
 
 def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
-    """Open the pairing code, install the service, and say what comes next."""
+    """Change the program that is to call us, open the pairing code, install the service, and say what
+    comes next."""
     dialogue.say(f"\nWritten to {short(place.file.path)}.")
+    changed = install(place, draft)
+    owner = known_owner(place, draft)
+    for line in changed:
+        line, _, as_it_is = line.partition("\n")
+        dialogue.say(f"Changed: {line}" if line[-1:] in ".!?:" else f"Changed: {line}.")
+        if as_it_is:  # a line to copy is not wrapped
+            print(as_it_is, file=dialogue.out)
     code = _code(place, draft) if draft.pair else ""
     result: dict[str, Any] = {
         "ok": not draft.missing,
@@ -39,16 +49,17 @@ def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
         "model": draft.model,
         "preset": draft.preset,
         "schedule": draft.schedule,
-        "owners": list(draft.owners),
+        "owners": [owner] if owner not in ("", OWNER) else list(draft.owners),
         "pairing_code": code,
         "start": draft.start,
+        "changed": list(changed),
         "missing": list(draft.missing.values()),
     }
     if draft.start == "service":
         _install(dialogue, place, draft, result)
     if code:
         _say_code(dialogue, place, draft, code)
-    if draft.platform != TERMINAL and not needs_owner(place, draft):
+    if owner == OWNER:
         command = shlex.join(["goodbot", *_globals(place), "web"])
         dialogue.say(f"\nOnce it runs, `{command}` gives you a link that logs you in.\n")
     dialogue.say(MATTERS)
@@ -116,7 +127,7 @@ def _install(dialogue: Dialogue, place: Place, draft: Draft, result: dict[str, A
 def _next(place: Place, draft: Draft) -> str:
     """The command that goes on."""
     command = shlex.join(["goodbot", *_globals(place)])
-    if set(draft.missing) - {"token", "account", "service"}:
+    if set(draft.missing) - {"token", "account", "service", "program"}:
         return f"{command} init"
     if draft.missing:
         return f"{command} doctor"

@@ -13,6 +13,7 @@ from goodbot.wizard.learning import ask_preset, ask_schedule
 from goodbot.wizard.model import ask_model
 from goodbot.wizard.owner import ask_owner
 from goodbot.wizard.platform import ask_platform, take_platform
+from goodbot.wizard.program import ask_program, needs_program
 from goodbot.wizard.start import ask_start
 from goodbot.wizard.token import ask_token
 
@@ -32,6 +33,7 @@ class Step:
 STEPS = (
     Step(title="Where do people talk to it?", ask=ask_platform),
     Step(title="The bot's token", ask=ask_token, matters=needs_token),
+    Step(title="The program here", ask=ask_program, matters=needs_program),
     Step(title="What does the computing?", ask=ask_backend, of_bot=True),
     Step(title="Which model answers?", ask=ask_model, of_bot=True),
     Step(title="How boldly does it learn?", ask=ask_preset, of_bot=True),

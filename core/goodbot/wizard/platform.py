@@ -48,7 +48,7 @@ def take_platform(dialogue: Dialogue, place: Place, draft: Draft) -> None:
     """Begin with `draft.platform`: what was answered for another is gone, its packages are offered."""
     draft.tokens, draft.identity, draft.pair, draft.owners = {}, None, False, ()
     draft.settings = {}
-    for topic in ("platform", "token", "account", "owner"):
+    for topic in ("platform", "token", "account", "owner", "program"):
         draft.missing.pop(topic, None)
     if draft.platform == TERMINAL:
         return

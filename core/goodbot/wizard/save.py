@@ -6,7 +6,7 @@ import contextlib
 import os
 
 from goodbot.config import Config
-from goodbot.wizard.asked import needs_owner
+from goodbot.wizard.asked import known_owner
 from goodbot.wizard.draft import Draft, Place
 from goodbot.wizard.template import fill
 
@@ -15,7 +15,7 @@ def save(place: Place, draft: Draft) -> Config:
     """Write everything or nothing. Raises GoodbotError or OSError; then all is as it was."""
     new_home = not place.config.home.exists()
     before = place.file.before
-    fill(place.file, draft, pairs=needs_owner(place, draft))
+    fill(place.file, draft, owner=known_owner(place, draft))
     written = place.file.save()
     stored = place.secrets.environment(draft.tokens) if draft.tokens else {}
     kept = {name: (place.secrets.where(name), stored.get(name, "")) for name in draft.tokens}

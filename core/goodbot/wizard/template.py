@@ -44,18 +44,19 @@ _PEOPLE = {
     "raters": "others whose ratings teach; they may also talk",
     "talkers": "others who may write to it privately",
 }
+_HERE = "whoever sits at this machine"
 _NAMES = "names that you choose; `goodbot web` logs in as the first"
 
 
-def fill(file: ConfigFile, draft: Draft, *, pairs: bool = True) -> None:
+def fill(file: ConfigFile, draft: Draft, *, owner: str = "") -> None:
     """Put the answers into the file; whatever was not asked for stays as it is.
 
-    `pairs`: people are known on the platform by ids of its own.
+    `owner` owns the bot there where nobody is asked; empty: people have ids of the platform's own.
     """
     if not draft.alone:
         _fill_bot(file, draft)
     if draft.platform != TERMINAL:
-        _fill_connector(file, draft, pairs=pairs)
+        _fill_connector(file, draft, owner)
 
 
 def _fill_bot(file: ConfigFile, draft: Draft) -> None:
@@ -73,15 +74,17 @@ def _fill_bot(file: ConfigFile, draft: Draft) -> None:
         go_on_answering(file, draft.serving)
 
 
-def _fill_connector(file: ConfigFile, draft: Draft, *, pairs: bool) -> None:
+def _fill_connector(file: ConfigFile, draft: Draft, owner: str) -> None:
     section = f"connectors.{draft.platform}"
     fresh = file.get(section) is None
     for question, value in draft.settings.items():
         if value or file.get(f"{section}.{question.key}") is not None:
             file.set(f"{section}.{question.key}", value, comment=question.text)
-    people = {"owners": draft.owners if pairs else (OWNER,), "raters": (), "talkers": ()}
-    for key, about in (_PEOPLE if pairs else {**_PEOPLE, "owners": _NAMES}).items():
-        if (key == "owners" and pairs) or fresh:
+    people = {"owners": (owner,) if owner else draft.owners, "raters": (), "talkers": ()}
+    about_owners = {"": _PEOPLE["owners"], OWNER: _NAMES}.get(owner, _HERE)
+    named = owner == OWNER or bool(file.get(f"{section}.owners"))
+    for key, about in {**_PEOPLE, "owners": about_owners}.items():
+        if fresh or (key == "owners" and not (owner and named)):
             file.set(f"{section}.{key}", [_id(person) for person in people[key]], comment=about)
 
 

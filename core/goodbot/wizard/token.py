@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from goodbot.errors import GoodbotError, RetriableError, UsageError, install_line
 from goodbot.secrets import Secrets, keyring_usable
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.setups import prepared
 from goodbot.wizard.asked import ask_settings, needs_token, settings_of, setup_of
 from goodbot.wizard.dialogue import Choice, Dialogue, Refused
 from goodbot.wizard.draft import Draft, Place
@@ -51,7 +52,7 @@ def _made(
     place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
 ) -> ConnectorSetup:
     spec = place.connector(draft.platform)
-    return setup(Secrets(spec.secrets, values), settings_of(place, draft))
+    return prepared(setup, Secrets(spec.secrets, values), settings_of(place, draft), place.config)
 
 
 def _goes_on(dialogue: Dialogue, where: str) -> bool:

@@ -130,10 +130,31 @@ async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:
     assert lines[0].startswith("2 people named by pairing")
     assert lines[1].startswith("1 answers that trainings have left out")
     assert not any("linked" in line for line in lines)
+    assert not any("pinned" in line or "wait to go live" in line for line in lines)
     assert any("config.toml" in line for line in lines)
     assert version(path) == 2, "asking changes nothing"
     await step_back(tmp_path)
     assert content(backup.beside(path, 2))["grants"] != [], "the copy still has them"
+
+
+async def test_pins_trials_and_what_waits_are_told_too(tmp_path: Path) -> None:
+    path = await upgraded(tmp_path)
+
+    async def held(db: object) -> None:
+        await db.execute("UPDATE adapters SET pinned_at = 1 WHERE version = 1")
+        await db.execute("UPDATE adapters SET waits = 'v1 is pinned' WHERE version = 2")
+        await db.execute(
+            "INSERT INTO canaries (version, scope, model, against, state, reason, began_at)"
+            " VALUES (2, 'default', 'm', 1, 'running', '', 1), (1, 'default', 'm', 0, 'passed', '', 1)"
+        )
+
+    store = await Store.open(path)
+    await store.write(held)
+    await store.close()
+    told = "\n".join(await given_up(tmp_path))
+    assert "1 trial of a new version" in told
+    assert "1 pinned versions" in told
+    assert "1 versions that wait to go live" in told
 
 
 async def test_a_linked_persons_rating_belongs_to_the_account_that_gave_it(tmp_path: Path) -> None:

@@ -188,3 +188,26 @@ CREATE TABLE canaries (
   began_at REAL NOT NULL, ended_at REAL
 ) STRICT;
 CREATE UNIQUE INDEX canaries_running ON canaries (scope, model) WHERE state = 'running';
+
+-- Answers that other programs have given: what wrote them, where it was no version of ours.
+ALTER TABLE turns ADD COLUMN answered_by TEXT NOT NULL DEFAULT '';
+
+-- What an agent was told is long, and lies before these columns in a row: whoever counts and whoever
+-- deletes must not have to read it.
+DROP INDEX turns_claimable;
+CREATE INDEX turns_claimable ON turns (scope, model, rated, trainable, answered_by, spent)
+  WHERE rated > 0 AND spent IS NULL;
+CREATE INDEX turns_unrated ON turns (created_at) WHERE rated = 0;
+
+-- Model calls as connectors name them (`CaptureEvent.trace`): what one and another saw of a call is one
+-- turn. One row a capture; `answer` is a hash of the answer's words as that connector saw them.
+CREATE TABLE traces (
+  seq INTEGER PRIMARY KEY,
+  trace TEXT NOT NULL,
+  connector TEXT NOT NULL, account TEXT NOT NULL, channel TEXT NOT NULL, talker TEXT NOT NULL,
+  turn TEXT NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+  answer TEXT NOT NULL
+) STRICT;
+CREATE INDEX traces_by_trace ON traces (trace);
+CREATE INDEX traces_by_turn ON traces (turn);
+CREATE INDEX traces_by_talker ON traces (connector, talker);

@@ -10,6 +10,8 @@ DROP TABLE quarantines;
 DROP TABLE canaries;
 DROP TABLE pairs;
 DROP TABLE comparisons;
+DROP TABLE traces;
+DROP INDEX turns_unrated;
 DROP TABLE aliases;
 DROP TABLE retries;
 ALTER TABLE messages DROP COLUMN position;
@@ -67,3 +69,6 @@ UPDATE turns SET model = substr(model, 1, instr(model, '@') - 1)
   WHERE model LIKE '%@________' AND model NOT LIKE '%/%';
 UPDATE adapters SET model = substr(model, 1, instr(model, '@') - 1)
   WHERE model LIKE '%@________' AND model NOT LIKE '%/%';
+-- It would take what other models have written for the base model's own words.
+UPDATE turns SET trainable = 0 WHERE answered_by <> '';
+ALTER TABLE turns DROP COLUMN answered_by;

@@ -1,0 +1,36 @@
+"""A connector's `ConnectorSetup`, made ready for use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from goodbot.config import Config
+from goodbot.connector import ConnectorSpec
+from goodbot.secrets import Secrets
+from goodbot.setup import ConnectorSetup
+from goodbot.web.http import Http
+
+
+def setup_class(spec: ConnectorSpec) -> type[ConnectorSetup] | None:
+    """The connector's `ConnectorSetup`, None if it has none."""
+    if not spec.setup:
+        return None
+    module, _, name = spec.setup.partition(":")
+    return getattr(import_module(module), name)
+
+
+def prepared(
+    made: type[ConnectorSetup], secrets: Secrets, settings: Any, config: Config
+) -> ConnectorSetup:
+    """One that knows the state directory, and where the daemon is reached from this machine."""
+    setup = made(secrets, settings)
+    setup.home = config.home
+    setup.address = Http(replace(config.http, url="")).address
+    return setup
+
+
+def changes_a_program(setup: type[ConnectorSetup]) -> bool:
+    """Whether connecting it changes another program's settings."""
+    return setup.install is not ConnectorSetup.install

@@ -1,0 +1,115 @@
+"""Answers of other models train off-policy, our own that came from elsewhere on-policy, side calls never."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from goodbot.events import CaptureEvent, OrderKey
+from goodbot.store import acceptance, claimable
+from goodbot.training import rounds
+from goodbot.training.job import make_job
+from goodbot_training.rollouts import _known
+from goodbot_training.types import Job
+
+from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rate
+
+OURS: dict[str, Any] = {
+    "model": "", "version": 0, "prompt_tokens": (1,), "tokens": (2, 3), "logprobs": (-0.5, -0.25),
+}  # fmt: skip
+SIDE = "words of a side call"
+
+
+async def captured(bot: Bot, number: int, **fields: Any) -> None:
+    """A captured answer and its rating, good and bad in turn."""
+    given: dict[str, Any] = {
+        "messages": ({"role": "user", "content": f"question {number}"},), "response": "answer",
+        "model": "cloud-1", "message_id": f"m-c{number}",
+    }  # fmt: skip
+    at: dict[str, Any] = {"user": OWNER, "channel": CHANNEL, "order": OrderKey(number)}
+    event = CaptureEvent(event_id=f"c{number}", **{**at, **given, **fields})
+    rating = rate(f"r{number}", number, 1.0 if number % 2 else -1.0, f"c{number}")
+    rating = replace(rating, user=event.user, channel=event.channel)
+    await bot.chat.host.submit([event, rating])
+
+
+async def job_of(bot: Bot, home: Path) -> dict[str, Any]:
+    """What the child of a training that begins now would get."""
+    trainer = bot.app.trainer
+    _, items = await bot.store.read(
+        lambda db: rounds.take(
+            db, trainer._pool, trainer._policy, trainer._config, parent=0, replay=False
+        )
+    )
+    return await make_job(
+        bot.store, bot.app.registry, run=1, parent=0, items=items, model=bot.fake.path,
+        pool=trainer._pool, folder=home / "job", settings={}, seed=0,
+    )  # fmt: skip
+
+
+async def test_other_models_train_off_policy_and_we_on_policy(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for number in range(6):
+            await captured(bot, number)
+        for number in range(6, 9):
+            await captured(bot, number, **OURS)
+        await captured(bot, 9, kind="side", response=SIDE)
+        await captured(bot, 10, kind="side", messages=({"role": "user", "content": SIDE},))
+        job = await job_of(bot, tmp_path)
+        text = json.dumps(job)
+        assert SIDE not in text
+        by_version = [item["version"] for item in job["items"]]
+        assert sorted(by_version, key=str) == [0] * 3 + [None] * 6
+        own = [item for item in job["items"] if item["version"] == 0]
+        assert [tuple(item["tokens"]) for item in own] == [(2, 3)] * 3
+        parsed = Job.parse(json.loads(text))
+        assert sum(not item.captured and not _known(item, parsed) for item in parsed.items) == 6
+
+        status = await bot.command("status")
+        assert "6 of the ratings are of answers of other models" in status
+        planned = await bot.command("train", "--dry-run")
+        assert "Other models wrote 6 of them" in planned
+        await bot.command("train")
+        await bot.settle()
+        trained = await bot.trained(1)
+        assert len(trained) == 7  # two are held out
+        why = await bot.command("why")
+        assert "It learnt from 9 rated answers (4 good, 5 bad; 6 by other models)" in why
+        # Each is used once, as ours are.
+        pool = bot.app.trainer._pool
+        standing = await bot.store.read(lambda db: claimable.standing(db, pool))
+        assert standing.available == 2
+        # What other models say is no word on the versions of ours.
+        [base] = await bot.store.read(lambda db: acceptance.by_version(db, pool))
+        assert (base.version, base.rated) == (0, 3)
+
+
+async def test_who_wants_no_other_models_learns_from_its_own_alone(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, from_others=False) as bot:
+        for number in range(4):
+            await captured(bot, number)
+        await captured(bot, 4, **OURS)
+        await captured(bot, 5, **OURS)
+        job = await job_of(bot, tmp_path)
+        assert [item["version"] for item in job["items"]] == [0, 0]
+        assert "2 of 8" in await bot.command("status")
+        assert "Other models" not in await bot.command("train", "--dry-run")
+
+
+async def test_a_private_answer_trains_with_consent_alone(tmp_path: Path) -> None:
+    """An owner is exempt while nobody else talks."""
+    async with open_bot(tmp_path) as bot:
+        pool = bot.app.trainer._pool
+
+        async def available() -> int:
+            return (await bot.store.read(lambda db: claimable.standing(db, pool))).available
+
+        await captured(bot, 0)
+        assert await available() == 1
+        rater = replace(OWNER, id="rater")
+        await captured(bot, 1, user=rater, channel=replace(CHANNEL, id="rater"))
+        assert await available() == 0  # what the owner said would be heard by the rater now
+        await bot.command("share", "on", user="rater")
+        assert await available() == 1
