@@ -1,0 +1,101 @@
+"""`goodbot api token add|list|remove`: which programs may use the API."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from goodbot import config
+from goodbot.cli import output
+from goodbot.cli.client import call
+from goodbot.errors import GoodbotError, UsageError
+from goodbot.setups import prepared
+
+from goodbot_connectors.api import SPEC
+from goodbot_connectors.api.setup import ApiSetup, curl
+from goodbot_connectors.bridge import clients
+
+_CONSENT = (
+    "What it reports is learnt from once it has agreed to that: "
+    'POST /v1/commands {"name": "share", "args": "on"}.'
+)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Do what the last word says."""
+    text, data = _DEEDS[arguments.deed](arguments)
+    print(json.dumps(data, indent=1) if arguments.json else output.printable(text))
+    return 0
+
+
+def _add(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
+    settings = config.load(arguments.home, arguments.config)
+    if SPEC.name not in settings.connectors:
+        raise UsageError("the API is not connected yet: run `goodbot connect api` first")
+    name, role = arguments.name, "owner" if arguments.admin else "rater"
+    token = clients.create(arguments.home, SPEC.name, name, admin=arguments.admin)
+    grants, own = settings.connector(SPEC.name, SPEC.settings)
+    named = name in grants.owners or (name in grants.raters and not arguments.admin)
+    may = "may report answers and rate them" + (
+        ", and train and roll back" if arguments.admin else ""
+    )
+    if not named:
+        try:
+            _people(arguments, settings, ["grant", role, f"{SPEC.name}:{name}"])
+        except GoodbotError as error:
+            may = f"may nothing yet ({error}): `goodbot people grant {role} api:{name}`"
+    setup = prepared(ApiSetup, _no_secrets(), own, settings)
+    lines = [
+        f"{name} {may}.", *([] if arguments.admin else [_CONSENT]),
+        f"Its token, shown this once:\n  {token}",
+        f"A line to try it:\n  {curl(setup.address, token)}",
+    ]  # fmt: skip
+    return "\n".join(lines), {"name": name, "admin": arguments.admin, "token": token}
+
+
+def _list(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
+    found = clients.listed(arguments.home, SPEC.name)
+    lines = [
+        f"{one.name:24} {'admin' if one.admin else '     '}  since "
+        f"{datetime.fromtimestamp(one.created).date()}"  # noqa: DTZ006  the owner's clock
+        for one in found
+    ]
+    listed = [{"name": one.name, "admin": one.admin, "created": one.created} for one in found]
+    nobody = "No program has a token: `goodbot api token add NAME` makes one."
+    return "\n".join(lines) or nobody, {"clients": listed}
+
+
+def _remove(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
+    name = arguments.name
+    if not clients.remove(arguments.home, SPEC.name, name):
+        raise UsageError(f"no program is called {name[:40]!r}: see `goodbot api token list`")
+    settings = config.load(arguments.home, arguments.config)
+    with contextlib.suppress(GoodbotError):  # the config names it, or it may nothing
+        _people(arguments, settings, ["revoke", f"{SPEC.name}:{name}"])
+    return f"{name} comes in no more. What it has said stays.", {"name": name, "removed": True}
+
+
+def _people(arguments: argparse.Namespace, settings: config.Config, args: list[str]) -> None:
+    """`goodbot people ARGS`, by the daemon or without it. Raises GoodbotError."""
+    if call(arguments.home, "people", args, _quiet) is None:
+        from goodbot.cli import offline
+
+        asyncio.run(offline.run(settings, "people", args, _quiet, server=False))
+
+
+def _quiet(_: Mapping[str, Any]) -> None:
+    pass
+
+
+def _no_secrets() -> Any:
+    from goodbot.secrets import Secrets
+
+    return Secrets((), {})
+
+
+_DEEDS = {"add": _add, "list": _list, "remove": _remove}

@@ -1,0 +1,126 @@
+"""`/v1/responses`: requests made of items, and answers streamed or whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from goodbot.events import Message
+
+from goodbot_connectors.api.proxy.dialects import shapes
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Call, Said, objects, text_of
+from goodbot_connectors.fields import string, sub
+
+_ENDS = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "",
+}
+_TEXT_ARGUMENT = {
+    "type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"],
+}  # fmt: skip
+
+
+def asked(body: Mapping[str, Any]) -> Asked:
+    """What a request asks for."""
+    tools = [
+        shapes.function(
+            string(one, "name"), string(one, "description"),
+            one.get("parameters") if one.get("type") == "function" else _TEXT_ARGUMENT,
+        )
+        for one in objects(body.get("tools"))
+        if one.get("type") in ("function", "custom") and string(one, "name")
+    ]  # fmt: skip
+    form = string(sub(body, "text", "format"), "type")
+    given = body.get("input")
+    said = (
+        [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(given))
+    )
+    if instructions := string(body, "instructions"):
+        said.insert(0, {"role": "system", "content": instructions})
+    return Asked(
+        model=string(body, "model"), messages=shapes.together(_joined(said)),
+        tools=() if body.get("tool_choice") == "none" else tools,
+        custom=frozenset(
+            string(one, "name") for one in objects(body.get("tools")) if one.get("type") == "custom"
+        ),
+        stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_output_tokens"),
+        temperature=shapes.number(body, "temperature"), narrowed=shapes.is_narrowed(body),
+        machine=form not in ("", "text"),
+        whole=not (body.get("previous_response_id") or body.get("conversation")),
+    )  # fmt: skip
+
+
+def _messages(items: object) -> Iterator[Message]:
+    for item in objects(items):
+        kind = item.get("type", "message")
+        if kind == "message":
+            role = string(item, "role")
+            role = "system" if role == "developer" else role or "user"
+            yield {"role": role, "content": text_of(item.get("content"))}
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            yield {
+                "role": "tool", "content": text_of(item.get("output")),
+                "tool_call_id": string(item, "call_id"),
+            }  # fmt: skip
+        elif (call := _call(item)) is not None:
+            yield shapes.assistant("", [shapes.called(call.id, call.name, call.arguments)])
+
+
+def _joined(messages: list[Message]) -> list[Message]:
+    """What the assistant said in one go, words and calls, as one message."""
+    found: list[Message] = []
+    for message in messages:
+        last = found[-1] if found else {}
+        if message["role"] == "assistant" == last.get("role") and message.get("tool_calls"):
+            calls = [*last.get("tool_calls", ()), *message["tool_calls"]]
+            found[-1] = shapes.assistant(str(last["content"]), calls)
+        else:
+            found.append(message)
+    return found
+
+
+def _call(item: Mapping[str, Any]) -> Call | None:
+    """A call of a tool that the program runs."""
+    kind, id_, name = item.get("type"), string(item, "call_id"), string(item, "name")
+    if kind == "function_call" and name:
+        return Call(id=id_, name=name, arguments=string(item, "arguments"))
+    if kind == "custom_tool_call" and name:
+        text = json.dumps({"input": string(item, "input")}, ensure_ascii=False)
+        return Call(id=id_, name=name, arguments=text)
+    return None
+
+
+class ResponseAnswer:
+    """Takes the items of an answer as they are done; a stream's last event may hold them again, or not."""
+
+    def __init__(self) -> None:
+        self._items: list[Mapping[str, Any]] = []
+        self._finish = self._model = ""
+
+    def event(self, data: Mapping[str, Any]) -> None:
+        """One event of a stream."""
+        kind = string(data, "type")
+        if kind == "response.output_item.done":
+            self._items.append(sub(data, "item"))
+        elif kind in _ENDS:
+            self.whole(sub(data, "response"))
+            self._finish = _ENDS[kind]
+
+    def whole(self, body: Mapping[str, Any]) -> None:
+        """One JSON object."""
+        status = string(body, "status")
+        self._finish = status if status in ("completed", "incomplete") else ""
+        self._model = string(body, "model") or self._model
+        self._items = list(objects(body.get("output"))) or self._items
+
+    def said(self) -> Said:
+        """What is known now."""
+        words = [
+            text_of(item.get("content")) for item in self._items if item.get("type") == "message"
+        ]
+        calls = [call for item in self._items if (call := _call(item)) is not None]
+        return Said(
+            text="\n\n".join(words), calls=tuple(calls), finish=self._finish, model=self._model
+        )

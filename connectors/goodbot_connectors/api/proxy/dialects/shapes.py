@@ -1,0 +1,221 @@
+"""A request and an answer, whatever API they came in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from goodbot.events import Message
+
+from goodbot_connectors.fields import as_json, string
+
+CALL, CALL_END = "<tool_call>", "</tool_call>"
+_TEXTS = ("text", "input_text", "output_text")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """The model asks for a tool. `arguments` is the JSON text of an object (a custom tool's is its input)."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """A request. `messages` are in the OpenAI shape, each `content` a text, images left out."""
+
+    model: str
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]] = ()
+    """In the shape of chat completions; only those that the program runs itself."""
+    custom: frozenset[str] = frozenset()
+    """Names of tools that take plain text."""
+    stream: bool = False
+    max_tokens: int = 0
+    temperature: float | None = None
+    seed: int | None = None
+    stops: Sequence[str] = ()
+    narrowed: bool = False
+    """Not drawn from the whole distribution (top_p, penalties, a grammar …), or several at once."""
+    machine: bool = False
+    """The answer is for a program to read: it has to fit a schema."""
+    whole: bool = True
+    """The whole prompt is here. Not so where the server is to remember what came before."""
+
+    @property
+    def system(self) -> bool:
+        """Whether it begins with a word to the model from the program."""
+        return bool(self.messages) and self.messages[0].get("role") == "system"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """A whole answer. Token ids and log-probs only where our own server told them."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+    finish: str = ""
+    """The API's own word; empty: it broke off."""
+    model: str = ""
+    several: bool = False
+    """There were more answers than this one."""
+    prompt_tokens: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+
+    def response(self, lines: bool = False) -> str:
+        """All of it as text, calls as chat templates write them; `lines`: as those do that give each
+        part of a call a line of its own (Qwen's), else on one line."""
+        gap = "\n" if lines else ""
+        parts = [self.text] if self.text or not self.calls else []
+        for call in self.calls:
+            name = json.dumps(call.name, ensure_ascii=False)
+            body = f'{{"name": {name}, "arguments": {call.arguments or "{}"}}}'
+            parts.append(f"{CALL}{gap}{body}{gap}{CALL_END}")
+        return gap.join(parts)
+
+
+class Answer(Protocol):
+    """Learns what an answer says while it goes by."""
+
+    def event(self, data: Mapping[str, Any]) -> None:
+        """One event of a stream."""
+        ...
+
+    def whole(self, body: Mapping[str, Any]) -> None:
+        """An answer that is not streamed."""
+        ...
+
+    def said(self) -> Said:
+        """What is known now."""
+        ...
+
+
+@dataclass(slots=True)
+class Calls:
+    """Calls of tools that come in pieces, by their places in the answer."""
+
+    _ids: dict[int, str] = field(default_factory=dict[int, str])
+    _names: dict[int, str] = field(default_factory=dict[int, str])
+    _arguments: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+
+    def add(self, place: int, id_: str = "", name: str = "", arguments: str = "") -> None:
+        """More of the call at a place."""
+        if id_:
+            self._ids[place] = id_
+        if name:
+            self._names[place] = self._names.get(place, "") or name
+        self._arguments.setdefault(place, []).append(arguments)
+
+    def all(self) -> tuple[Call, ...]:
+        """Those that have a name, in their order."""
+        return tuple(
+            Call(
+                id=self._ids.get(place, ""), name=self._names[place],
+                arguments="".join(self._arguments[place]),
+            )
+            for place in sorted(self._arguments)
+            if place in self._names
+        )  # fmt: skip
+
+
+def text_of(content: object) -> str:
+    """The words of a message, whose content is a text or a list of parts; what is no text is left out."""
+    if isinstance(content, str):
+        return content
+    return "".join(
+        string(part, "text") if part.get("type", "text") in _TEXTS else string(part, "refusal")
+        for part in objects(content)
+    )
+
+
+def objects(value: object) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list."""
+    if isinstance(value, list):
+        for one in cast("list[object]", value):
+            if isinstance(one, dict):
+                yield cast("Mapping[str, Any]", one)
+
+
+def called(id_: str, name: str, arguments: str) -> dict[str, Any]:
+    """A call as it stands in a message of the assistant."""
+    return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def function(name: str, description: str, parameters: object) -> dict[str, Any]:
+    """The declaration of a tool."""
+    about = {"description": description} if description else {}
+    return {
+        "type": "function",
+        "function": {
+            "name": name, **about,
+            "parameters": as_json(parameters) or {"type": "object", "properties": {}},
+        },
+    }  # fmt: skip
+
+
+def assistant(text: str, calls: Sequence[Mapping[str, Any]]) -> Message:
+    """A message of the assistant."""
+    return {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
+
+
+def together(messages: Sequence[Message]) -> list[Message]:
+    """The same with all that the program says at the beginning in one message, as templates want it."""
+    first: list[str] = []
+    for message in messages:
+        if message["role"] != "system":
+            break
+        first.append(str(message["content"]))
+    rest = list(messages[len(first) :])
+    joined = "\n\n".join(text for text in first if text)
+    return [{"role": "system", "content": joined}, *rest] if joined else rest
+
+
+def number(body: Mapping[str, Any], name: str) -> float | None:
+    """A number, if it is one."""
+    value = body.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def count(body: Mapping[str, Any], *names: str) -> int:
+    """The first of these that is a whole number above 0, at most a million; else 0."""
+    for name in names:
+        value = body.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return min(value, 1_000_000)
+    return 0
+
+
+def seed(body: Mapping[str, Any]) -> int | None:
+    """The dice that were asked for."""
+    value = body.get("seed")
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def stops(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Where an answer is to end: one text or several."""
+    value = body.get(name)
+    if isinstance(value, str):
+        return (value,) if value else ()
+    if isinstance(value, list):
+        found = cast("list[object]", value)
+        return tuple(one for one in found if isinstance(one, str) and one)
+    return ()
+
+
+def is_narrowed(body: Mapping[str, Any]) -> bool:
+    """Whether the answer is drawn from less than the whole distribution, as far as these fields say."""
+    return any(body.get(name) not in (None, neutral, [], {}) for name, neutral in _WHOLE.items())
+
+
+_WHOLE: Mapping[str, object] = {
+    "top_p": 1, "top_k": -1, "min_p": 0, "frequency_penalty": 0, "presence_penalty": 0,
+    "repetition_penalty": 1, "logit_bias": None, "n": 1, "best_of": 1, "min_tokens": 0,
+    "response_format": None, "guided_json": None, "guided_regex": None, "guided_choice": None,
+    "guided_grammar": None, "structured_outputs": None, "bad_words": None, "use_beam_search": False,
+}  # fmt: skip
+"""Fields that narrow it, and their values that do not."""

@@ -1,0 +1,225 @@
+"""The routes that programs know from OpenAI and Anthropic, and who answers them.
+
+What is here is all there is: no other path, and no other method, of an upstream can be reached.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import quote
+
+from aiohttp import hdrs, web
+
+from goodbot_connectors.api.proxy import config, errors, headers
+from goodbot_connectors.api.proxy.capture import Call, Capture
+from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI, OWN, ProxySettings
+from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
+from goodbot_connectors.api.proxy.dialects.shapes import Answer, Asked
+from goodbot_connectors.api.proxy.far import Far, base
+from goodbot_connectors.api.proxy.hangup import GoneError, Hangups
+from goodbot_connectors.api.proxy.listening import Listener, parsed
+from goodbot_connectors.api.proxy.own.door import OwnDoor
+from goodbot_connectors.api.proxy.relay import relay
+from goodbot_connectors.bridge import guard
+from goodbot_connectors.bridge.body import RefusedError, read
+from goodbot_connectors.bridge.clients import Client
+from goodbot_connectors.bridge.local import LocalConnector
+
+LARGEST = 8 << 20
+"""Bytes of a request."""
+_TOKEN_HEADER = "X-Goodbot-Token"  # noqa: S105  a header's name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Api:
+    """One of the APIs: how its requests and answers are read. Without `answer` nothing is captured."""
+
+    dialect: str
+    asked: Callable[[Mapping[str, Any]], Asked] | None = None
+    answer: Callable[[], Answer] | None = None
+    chat: bool = True
+
+
+POSTS: Mapping[str, Api] = {
+    "/v1/chat/completions": Api(dialect=OPENAI, asked=chat.asked, answer=chat.ChatAnswer),
+    "/v1/responses": Api(dialect=OPENAI, asked=responses.asked, answer=responses.ResponseAnswer),
+    "/v1/completions": Api(
+        dialect=OPENAI, asked=completions.asked, answer=completions.CompletionAnswer, chat=False
+    ),
+    "/v1/embeddings": Api(dialect=OPENAI),
+    "/v1/messages": Api(dialect=ANTHROPIC, asked=messages.asked, answer=messages.MessageAnswer),
+    "/v1/messages/count_tokens": Api(dialect=ANTHROPIC, asked=messages.asked),
+}
+MODELS = "/v1/models"
+
+
+class Proxy:
+    """What connector `api` answers in the place of OpenAI and Anthropic."""
+
+    def __init__(self, connector: LocalConnector, settings: ProxySettings) -> None:
+        self._connector, self._settings = connector, settings
+        self._capture = Capture(connector, settings.session_seconds, on=settings.capture)
+        self._hangups = Hangups(connector.host.clock)
+        self._fars: dict[str, Far] = {}
+        self._own = OwnDoor(connector, self._capture)
+
+    def routes(self) -> Sequence[web.AbstractRouteDef]:
+        """All that is answered, each behind the guard."""
+        return (
+            *(web.post(path, self._guarded(self._posted, api)) for path, api in POSTS.items()),
+            web.get(MODELS, self._listed_guarded(), allow_head=False),
+            web.get(f"{MODELS}/{{model}}", self._listed_guarded(), allow_head=False),
+        )
+
+    async def close(self) -> None:
+        """Hang up everywhere; idempotent."""
+        await self._hangups.close()
+        for far in self._fars.values():
+            await far.close()
+        await self._own.close()
+
+    # who is let in
+
+    def _guarded(self, handler: _Handler, api: Api) -> _Wrapped:
+        async def answered(request: web.Request, client: Client) -> web.StreamResponse:
+            try:
+                async with self._hangups.watched(request):
+                    return await handler(request, client, api)
+            except GoneError:
+                return web.Response(status=499)  # nobody reads it
+
+        shape = errors.refusal(api.dialect)
+        return guard.guarded(answered, self._connector.clients, largest=LARGEST, refused=shape)
+
+    def _listed_guarded(self) -> _Wrapped:
+        """The list of models is at the same path in both APIs; Anthropic's clients say who they are."""
+        by = {one: self._guarded(self._listed, Api(dialect=one)) for one in (OPENAI, ANTHROPIC)}
+
+        async def listed(request: web.Request) -> web.StreamResponse:
+            return await by[ANTHROPIC if "anthropic-version" in request.headers else OPENAI](
+                request
+            )
+
+        return listed
+
+    # what is done
+
+    async def _posted(self, request: web.Request, client: Client, api: Api) -> web.StreamResponse:
+        body = await read(request, LARGEST)
+        upstream, key = self._upstream(api.dialect)
+        if upstream == OWN:
+            return await self._own.answer(request, self._call(request, client, api), _object(body))
+        far, url = self._far(upstream, api.dialect)
+        async with far.ask(
+            hdrs.METH_POST, url + _rest(request), self._onwards(request, api.dialect, key), body
+        ) as response:
+            return await self._back(request, client, api, body, response)
+
+    async def _back(
+        self, request: web.Request, client: Client, api: Api, body: bytes, response: Any
+    ) -> web.StreamResponse:
+        call = self._call(request, client, api)
+        turn = self._capture.turn(call) if api.answer is not None else ""
+        plain = response.headers.get(hdrs.CONTENT_ENCODING, "identity") == "identity"
+        if api.asked is None or api.answer is None or not turn or not plain:
+            return await relay(request, response, listener=None, turn="", heard=_nothing)
+        stream = response.content_type == "text/event-stream"
+        read_request = api.asked
+        done = False
+
+        async def heard(listener: Listener) -> str:
+            nonlocal done
+            said = listener.end()
+            if done or not said.finish:
+                return ""
+            done = True
+            asked = read_request(parsed(body))
+            return await self._capture.keep(call, self._capture.session(call, asked), asked, said)
+
+        listener = Listener(api.answer(), stream=stream)
+        return await relay(request, response, listener=listener, turn=turn, heard=heard)
+
+    async def _listed(self, request: web.Request, client: Client, api: Api) -> web.StreamResponse:
+        model = request.match_info.get("model", "")
+        if model in (".", ".."):  # a way to somewhere else, where the upstream tidies paths up
+            raise RefusedError(404, "There is no such model.")
+        upstream, key = self._upstream(api.dialect)
+        if upstream == OWN:
+            return await self._own.models(api.dialect, model)
+        far, url = self._far(upstream, api.dialect)
+        path = "/models" + (f"/{quote(model, safe='')}" if model else "") + _query(request)
+        async with far.ask(
+            hdrs.METH_GET, url + path, self._onwards(request, api.dialect, key), None
+        ) as response:
+            return await relay(request, response, listener=None, turn="", heard=_nothing)
+
+    # helpers
+
+    def _upstream(self, dialect: str) -> tuple[str, str]:
+        found = self._settings.upstream_for(dialect)
+        if not found[0]:
+            other = ANTHROPIC if dialect == OPENAI else OPENAI
+            raise RefusedError(
+                404,
+                f"No upstream speaks this API: [connectors.api] upstream speaks {other}'s. Set "
+                "upstream_dialect or upstream_anthropic there.",
+            )
+        return found
+
+    def _far(self, upstream: str, dialect: str) -> tuple[Far, str]:
+        root, url = base(upstream, self._settings.upstream_hosts, dialect)
+        if root not in self._fars:
+            self._fars[root] = Far(root, self._connector.host.clock)
+        return self._fars[root], url
+
+    def _onwards(self, request: web.Request, dialect: str, key: str) -> headers.CIMultiDict[str]:
+        passed = self._settings.pass_credentials
+        token = guard.token_of(request)
+        if passed and not request.headers.get(_TOKEN_HEADER):
+            raise RefusedError(
+                401,
+                "[connectors.api] pass_credentials is on: send our token in the header "
+                f"{_TOKEN_HEADER}, and the upstream's own where it expects it.",
+            )
+        return headers.onwards(
+            request.headers.items(), dialect=dialect, key=self._connector.host.secrets.get(key),
+            passed=passed, token=token,
+        )  # fmt: skip
+
+    def _call(self, request: web.Request, client: Client, api: Api) -> Call:
+        low = {name.lower(): value for name, value in request.headers.items()}
+        return Call(client=client, headers=low, chat=api.chat)
+
+
+_Handler = Callable[[web.Request, Client, Api], Any]
+_Wrapped = Callable[[web.Request], Any]
+
+
+async def _nothing(_: Listener) -> str:
+    return ""
+
+
+def _rest(request: web.Request) -> str:
+    """What follows `/v1`; its path is one of ours, so it cannot lead elsewhere."""
+    return request.path.removeprefix("/v1") + _query(request)
+
+
+def _query(request: web.Request) -> str:
+    query = request.rel_url.raw_query_string
+    return f"?{query}" if query else ""
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """Raises RefusedError for what is no JSON object."""
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(body)
+        if isinstance(found, dict):
+            return cast("dict[str, Any]", found)
+    raise RefusedError(400, "The body is no JSON object.")
+
+
+__all__ = ["LARGEST", "MODELS", "POSTS", "Api", "Proxy", "config"]

@@ -1,0 +1,154 @@
+"""Our model on a server of the owner's that speaks chat completions: what it is asked, and told by it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+from goodbot.errors import ServerError
+from goodbot.own_model import FarSide, without_tools
+from goodbot.serving.sse import EventStream
+from multidict import CIMultiDict
+
+from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, count, objects
+from goodbot_connectors.api.proxy.own.deltas import Delta, End, Part
+from goodbot_connectors.fields import Json, string, sub
+
+PASSED = frozenset({
+    "temperature", "top_p", "n", "stop", "max_tokens", "max_completion_tokens", "presence_penalty",
+    "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed", "tools", "tool_choice",
+    "parallel_tool_calls", "response_format", "stream", "stream_options", "top_k", "min_p",
+    "repetition_penalty", "reasoning_effort", "chat_template_kwargs", "min_tokens", "messages",
+    "functions", "function_call", "prompt", "suffix", "echo", "best_of", "input", "dimensions",
+    "encoding_format", "structured_outputs", "guided_json", "guided_regex", "guided_choice",
+    "guided_grammar",
+})  # fmt: skip
+"""What a program may say of its request. Anything else could name another adapter, or a file, there."""
+_OURS = ("messages", "tools", "max_tokens", "seed")
+"""Fields of the driver that a program's own take the place of, or that are left out with them."""
+_TELLING = (
+    "logprobs", "return_token_ids", "return_input_ids_in_sglext", "return_output_ids_in_sglext",
+)  # fmt: skip
+_LIMITS = {"content_filter": "stop", "function_call": "tool_calls"}
+
+
+def headers(far: FarSide) -> CIMultiDict[str]:
+    """What goes with a request there."""
+    found = CIMultiDict({"Content-Type": "application/json", "Accept-Encoding": "identity"})
+    if key := far.key.reveal():
+        found["Authorization"] = f"Bearer {key}"
+    return found
+
+
+def same(far: FarSide, body: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+    """A program's own request, as that server gets it."""
+    fields = {name: value for name, value in far.fields.items() if name not in _OURS}
+    if not tells(far, asked):
+        fields = {name: value for name, value in fields.items() if name not in _TELLING}
+    given = {name: value for name, value in body.items() if name in PASSED and value is not None}
+    made = {**fields, **given, "model": far.fields["model"]}
+    if tells(far, asked):
+        made["logprobs"] = True
+    return made
+
+
+def translated(far: FarSide, asked: Asked, body: Json) -> dict[str, Any]:
+    """A request of another API, as chat completions."""
+    messages, _ = without_tools(asked.messages)
+    made = {name: value for name, value in far.fields.items() if name not in _OURS}
+    if not tells(far, asked):
+        made = {name: value for name, value in made.items() if name not in _TELLING}
+    made |= {"messages": messages, "stream": True, "stream_options": {"include_usage": True}}
+    if asked.tools:
+        made["tools"] = list(asked.tools)
+    if asked.max_tokens:
+        made["max_tokens"] = asked.max_tokens
+    if asked.stops:
+        made["stop"] = list(asked.stops)
+    if (choice := _choice(body)) is not None and asked.tools:
+        made["tool_choice"] = choice
+    for name in ("top_p", "top_k"):
+        if body.get(name) is not None:
+            made[name] = body[name]
+    return made
+
+
+def tells(far: FarSide, asked: Asked) -> bool:
+    """Whether token ids and log-probs are asked for: only those of the whole distribution are of use."""
+    return far.tells and not asked.narrowed
+
+
+async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[Delta]:
+    """A stream of chat completions, piece by piece. Raises ServerError where it breaks off."""
+    listener, events = ChatAnswer(), EventStream()
+    counts = (0, 0)
+    async for piece in _pieces(far, response):
+        for data in events.feed(piece):
+            if data.strip() == "[DONE]":
+                continue
+            chunk = _chunk(far, data)
+            listener.event(chunk)
+            if usage := sub(chunk, "usage"):
+                counts = (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
+            for choice in objects(chunk.get("choices")):
+                for delta in _deltas(sub(choice, "delta")):
+                    yield delta
+    said = listener.said()
+    if not said.finish:
+        raise ServerError(f"{far.title} broke its answer off")
+    finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)
+    yield End(
+        said=replace(said, finish=finish), version=far.version,
+        prompt_count=counts[0] or len(said.prompt_tokens), count=counts[1] or len(said.tokens),
+    )  # fmt: skip
+
+
+async def _pieces(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    try:
+        async for piece in response.content.iter_any():
+            yield piece
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise ServerError(f"{far.title} broke its answer off") from error
+
+
+def _deltas(delta: Json) -> list[str | Part]:
+    found: list[str | Part] = []
+    if text := string(delta, "content"):
+        found.append(text)
+    for place, call in enumerate(objects(delta.get("tool_calls"))):
+        index, what = call.get("index"), sub(call, "function")
+        found.append(
+            Part(
+                place=index if isinstance(index, int) else place, id=string(call, "id"),
+                name=string(what, "name"), arguments=string(what, "arguments"),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _chunk(far: FarSide, data: str) -> Json:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ServerError(f"{far.title} sent something that is no answer") from None
+    if not isinstance(found, dict):
+        raise ServerError(f"{far.title} sent something that is no answer")
+    chunk: dict[str, Any] = found  # pyright: ignore[reportUnknownVariableType]
+    if chunk.get("error"):
+        raise ServerError(f"{far.title} failed in the middle of an answer")
+    return chunk
+
+
+def _choice(body: Json) -> Any:
+    """`tool_choice` of another API as chat completions have it; None: as it is by default."""
+    choice = body.get("tool_choice")
+    if choice in ("auto", "none", "required"):
+        return choice
+    kind, name = string(sub(body, "tool_choice"), "type"), string(sub(body, "tool_choice"), "name")
+    if name:
+        return {"type": "function", "function": {"name": name}}
+    return {"any": "required", "none": "none", "auto": "auto"}.get(kind)

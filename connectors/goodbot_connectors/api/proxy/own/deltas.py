@@ -1,0 +1,69 @@
+"""What an answer is made of while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """A piece of the call of a tool; the first one at a place has its id and name."""
+
+    place: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class End:
+    """The whole answer. `said.finish` is `stop`, `length` or `tool_calls`."""
+
+    said: Said
+    raw: str | None = None
+    """The text as the model wrote it, where that is known."""
+    version: int | None = None
+    prompt_count: int = 0
+    count: int = 0
+    """Tokens, as far as they were told."""
+
+
+Delta = str | Part | End
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class About:
+    """What every answer says of itself."""
+
+    id: str
+    """Unique, without a prefix."""
+    model: str
+    created: int
+    """Seconds since the epoch."""
+    asked: Asked
+    body: Mapping[str, Any]
+    """The request."""
+
+
+class Writer(Protocol):
+    """Puts an answer into the words of one API."""
+
+    def start(self) -> bytes:
+        """What a stream begins with."""
+        ...
+
+    def more(self, piece: str | Part) -> bytes:
+        """More of it."""
+        ...
+
+    def end(self, end: End) -> bytes:
+        """What a stream ends with."""
+        ...
+
+    def whole(self, end: End) -> dict[str, Any]:
+        """The answer at once, where it is not streamed."""
+        ...

@@ -1,0 +1,79 @@
+"""An answer of our model's server in the API that the program speaks itself.
+
+It goes through as it comes, but for what we asked for and the program did not: token ids and log-probs.
+And the model has the name that the program gave it, not the one that its version has on the server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from goodbot.errors import ServerError
+from goodbot.serving.sse import EventStream
+
+from goodbot_connectors.api.proxy.dialects.shapes import Answer
+
+_TOP = ("prompt_token_ids", "sglext", "prompt_logprobs", "kv_transfer_params")
+_CHOICE = ("token_ids", "prompt_token_ids", "prompt_logprobs")
+
+
+class Editor:
+    """Edits one answer, and lets `answer` read it as it came."""
+
+    def __init__(self, answer: Answer, *, model: str, asked: Mapping[str, Any]) -> None:
+        """`asked` is the program's own request."""
+        self._answer, self._model = answer, model
+        self._keeps_logprobs = bool(asked.get("logprobs"))
+        self._events = EventStream()
+
+    def feed(self, piece: bytes) -> bytes:
+        """What of a stream goes out. Raises ServerError for what is none."""
+        return b"".join(self._event(data) for data in self._events.feed(piece))
+
+    def end(self) -> bytes:
+        """What the end of a stream completes."""
+        return b"".join(self._event(data) for data in self._events.end())
+
+    def whole(self, data: bytes) -> bytes:
+        """An answer at once."""
+        body = _object(data)
+        self._answer.whole(body)
+        return json.dumps(self._edited(body), ensure_ascii=False).encode("utf-8", "replace")
+
+    def _event(self, data: str) -> bytes:
+        if data.strip() == "[DONE]":
+            return b"data: [DONE]\n\n"
+        body = _object(data)
+        self._answer.event(body)
+        text = json.dumps(self._edited(body), ensure_ascii=False)
+        return f"data: {text}\n\n".encode("utf-8", "replace")
+
+    def _edited(self, body: dict[str, Any]) -> dict[str, Any]:
+        for name in _TOP:
+            body.pop(name, None)
+        if "model" in body:
+            body["model"] = self._model
+        for choice in _choices(body):
+            for name in _CHOICE:
+                choice.pop(name, None)
+            if not self._keeps_logprobs and "logprobs" in choice:
+                choice["logprobs"] = None
+        return body
+
+
+def _choices(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    choices = body.get("choices")
+    if isinstance(choices, list):
+        for choice in cast("list[object]", choices):
+            if isinstance(choice, dict):
+                yield cast("dict[str, Any]", choice)
+
+
+def _object(data: str | bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ServerError("the model server sent something that is no answer") from None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

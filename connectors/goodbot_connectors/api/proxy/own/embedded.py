@@ -1,0 +1,106 @@
+"""Our model, asked through the core."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+
+from goodbot.own_model import OwnModel, Question
+from goodbot.server import Generated
+
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
+from goodbot_connectors.api.proxy.own.calls import CallReader
+from goodbot_connectors.api.proxy.own.deltas import Delta, End
+from goodbot_connectors.bridge.body import RefusedError
+from goodbot_connectors.fields import Json, string, sub
+
+_FINISH = {"stop": "stop", "length": "length"}
+
+
+async def check(model: OwnModel, asked: Asked, body: Json) -> None:
+    """Refuse what our sampler cannot do, rather than answer something else. Raises RefusedError (400)."""
+    if asked.tools and not await model.calls_tools():
+        raise RefusedError(
+            400,
+            "This model's chat template has no tools, or writes their calls in a way of its own: leave "
+            "tools out, or serve it with vLLM or llama.cpp ([serving] server).",
+        )
+    choice = body.get("tool_choice")
+    forced = string(sub(body, "tool_choice"), "type") if isinstance(choice, dict) else choice
+    if asked.tools and forced not in (None, "auto", "none"):
+        raise RefusedError(
+            400, "This model cannot be made to call a tool: set tool_choice to auto."
+        )
+    if asked.machine:
+        raise RefusedError(
+            400, "goodbot's own sampler cannot hold an answer to a schema: ask for text."
+        )
+    if body.get("n") not in (None, 1) or body.get("logprobs") or body.get("top_logprobs"):
+        raise RefusedError(
+            400,
+            "goodbot's own sampler gives one answer, without log-probs: leave n and logprobs out.",
+        )
+
+
+async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGenerator[Delta]:
+    """Pieces of an answer as they come, then its end."""
+    reader = CallReader([_name(tool) for tool in asked.tools])
+    stops = _Stops(asked.stops)
+    generated: Generated | None = None
+    async with contextlib.aclosing(model.answer(question)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Generated):
+                generated = piece
+                break
+            for delta in reader.feed(stops.feed(piece)):
+                yield delta
+            if stops.met:
+                break
+    for rest in (reader.feed(stops.end()), reader.end()):
+        for delta in rest:
+            yield delta
+    finish = _FINISH.get(generated.finish, "stop") if generated else "stop"
+    said = Said(
+        text=reader.text, calls=tuple(reader.calls),
+        finish="tool_calls" if reader.calls else finish,
+        prompt_tokens=generated.prompt_tokens if generated else (),
+        tokens=generated.tokens if generated else (),
+        logprobs=generated.logprobs if generated else (),
+    )  # fmt: skip
+    yield End(
+        said=said, raw=generated.text if generated else None,
+        version=generated.version if generated else None,
+        prompt_count=len(said.prompt_tokens), count=len(said.tokens),
+    )  # fmt: skip
+
+
+class _Stops:
+    """Ends a text before the first of some words: the sampler knows none of them."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = stops
+        self._longest = max(map(len, stops), default=1) - 1
+        self._rest = ""
+        self.met = False
+
+    def feed(self, piece: str) -> str:
+        """What can go out by now."""
+        if not self._stops or self.met:
+            return "" if self.met else piece
+        text = self._rest + piece
+        found = [at for stop in self._stops if (at := text.find(stop)) >= 0]
+        if found:
+            self.met, self._rest = True, ""
+            return text[: min(found)]
+        kept = min(self._longest, len(text))
+        self._rest = text[len(text) - kept :]
+        return text[: len(text) - kept]
+
+    def end(self) -> str:
+        """What was held back."""
+        rest, self._rest = self._rest, ""
+        return rest
+
+
+def _name(tool: Json) -> str:
+    return string(sub(tool, "function"), "name")

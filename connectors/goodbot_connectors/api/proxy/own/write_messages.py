@@ -1,0 +1,98 @@
+"""Answers as Anthropic's `/v1/messages` has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from goodbot_connectors.api.proxy.dialects.shapes import Said
+from goodbot_connectors.api.proxy.own.deltas import About, End, Part
+from goodbot_connectors.fields import as_json
+
+_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+_NOTHING = Said(text="")
+
+
+class MessageWriter:
+    """Events, or one `message`. Blocks follow one another: text, then a block for each call."""
+
+    def __init__(self, about: About) -> None:
+        self._about = about
+        self._open = -1
+        """The block that is being written; its kind below."""
+        self._place: int | None = None
+        """The call that it is, or None for text."""
+
+    def start(self) -> bytes:
+        """The message before there is a word."""
+        return _event("message_start", message=self._message([], None, End(said=_NOTHING)))
+
+    def more(self, piece: str | Part) -> bytes:
+        """Words, or a call."""
+        place = None if isinstance(piece, str) else piece.place
+        begun = b""
+        if self._open < 0 or place != self._place:
+            begun = self._close()
+            self._open, self._place = self._open + 1, place
+            block: dict[str, Any] = (
+                {"type": "text", "text": ""}
+                if isinstance(piece, str)
+                else {"type": "tool_use", "id": piece.id, "name": piece.name, "input": {}}
+            )
+            begun += _event("content_block_start", index=self._open, content_block=block)
+        delta = (
+            {"type": "text_delta", "text": piece}
+            if isinstance(piece, str)
+            else {"type": "input_json_delta", "partial_json": piece.arguments}
+        )
+        return begun + _event("content_block_delta", index=self._open, delta=delta)
+
+    def end(self, end: End) -> bytes:
+        """Why it ended, and the tokens."""
+        delta = {"stop_reason": _REASONS.get(end.said.finish, "end_turn"), "stop_sequence": None}
+        return (
+            self._close()
+            + _event("message_delta", delta=delta, usage=_usage(end))
+            + _event("message_stop")
+        )
+
+    def whole(self, end: End) -> dict[str, Any]:
+        """One object."""
+        said = end.said
+        blocks: list[dict[str, Any]] = []
+        if said.text or not said.calls:
+            blocks.append({"type": "text", "text": said.text})
+        blocks += [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call.arguments)}
+            for call in said.calls
+        ]
+        return self._message(blocks, _REASONS.get(said.finish, "end_turn"), end)
+
+    def _message(
+        self, blocks: list[dict[str, Any]], reason: str | None, end: End
+    ) -> dict[str, Any]:
+        return {
+            "id": f"msg_{self._about.id}", "type": "message", "role": "assistant",
+            "model": self._about.model, "content": blocks, "stop_reason": reason,
+            "stop_sequence": None, "usage": _usage(end),
+        }  # fmt: skip
+
+    def _close(self) -> bytes:
+        return _event("content_block_stop", index=self._open) if self._open >= 0 else b""
+
+
+def _usage(end: End) -> dict[str, int]:
+    return {"input_tokens": end.prompt_count, "output_tokens": end.count}
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        return as_json(json.loads(text or "{}"))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    data = json.dumps({"type": kind, **fields}, ensure_ascii=False)
+    return f"event: {kind}\ndata: {data}\n\n".encode("utf-8", "replace")

@@ -1,0 +1,79 @@
+"""A request that goes on to an upstream as it came, and its answer, byte for byte, on the way back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+from aiohttp import hdrs, web
+
+from goodbot_connectors.api.proxy import headers
+from goodbot_connectors.api.proxy.capture import TURN
+from goodbot_connectors.api.proxy.listening import LARGEST, Listener
+
+Heard = Callable[[Listener], Awaitable[str]]
+"""Told once the last byte is there, or the program hung up after the answer's end; the turn it became."""
+
+
+async def relay(
+    request: web.Request, far: aiohttp.ClientResponse, *, listener: Listener | None, turn: str,
+    heard: Heard,
+) -> web.StreamResponse:  # fmt: skip
+    """Pass an answer back. One that is not streamed is kept before its end leaves, a stream right after."""
+    kept = headers.back(far.headers, far.headers.items())
+    if listener is None or far.status != 200:
+        return await _carried(request, far, web.StreamResponse(status=far.status, headers=kept))
+    if far.content_type == "text/event-stream":
+        kept[TURN] = turn
+        response = web.StreamResponse(status=far.status, headers=kept)
+        try:
+            await _carried(request, far, response, listener)
+        finally:
+            with contextlib.suppress(aiohttp.ClientError):
+                await heard(listener)
+        return response
+    return await _whole(request, far, kept, listener, heard)
+
+
+async def _carried(
+    request: web.Request, far: aiohttp.ClientResponse, response: web.StreamResponse,
+    listener: Listener | None = None,
+) -> web.StreamResponse:  # fmt: skip
+    """Piece by piece: the next one is read when the last one is written."""
+    try:
+        await response.prepare(request)
+        async for piece in far.content.iter_any():
+            if listener is not None:
+                listener.feed(piece)
+            await response.write(piece)
+    except (aiohttp.ClientError, TimeoutError) as error:
+        if isinstance(error, ConnectionResetError):  # it is the program that is gone
+            raise
+        response.force_close()  # it must not look like an end
+        if request.transport is not None:
+            request.transport.close()
+    return response
+
+
+async def _whole(
+    request: web.Request, far: aiohttp.ClientResponse, kept: headers.CIMultiDict[str],
+    listener: Listener, heard: Heard,
+) -> web.StreamResponse:  # fmt: skip
+    """Held back until it is stored, unless it is too long to be."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in far.content.iter_any():
+        listener.feed(piece)
+        pieces.append(piece)
+        size += len(piece)
+        if size > LARGEST:
+            response = web.StreamResponse(status=far.status, headers=kept)
+            await response.prepare(request)
+            for held in pieces:
+                await response.write(held)
+            return await _carried(request, far, response)
+    kept.popall(hdrs.CONTENT_LENGTH, None)
+    if turn := await heard(listener):
+        kept[TURN] = turn
+    return web.Response(status=far.status, headers=kept, body=b"".join(pieces))

@@ -1,0 +1,124 @@
+"""What a request asks for, as events: pure but for the ids of what has no key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from goodbot.events import (
+    CaptureEvent,
+    ChannelRef,
+    Event,
+    OrderKey,
+    RatingEvent,
+    RatingKind,
+    UserRef,
+)
+from goodbot.turns import turn_id
+
+from goodbot_connectors.api.table import LONGEST_KEY
+from goodbot_connectors.bridge.body import RefusedError
+
+_WORDS = {"good": 1.0, "bad": -1.0}
+SOURCE = "api"
+"""Of a rating: a client that rates an answer anew replaces what it said before."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stamp:
+    """Who asks, when, and under which id; `digest` is of what was sent, where the id is theirs."""
+
+    event_id: str
+    digest: str
+    order: OrderKey
+    user: UserRef
+    channel: ChannelRef
+
+    def fields(self, suffix: str = "") -> dict[str, Any]:
+        """The fields that every event has; several of one request have a suffix each."""
+        return {
+            "event_id": self.event_id + suffix, "digest": self.digest, "order": self.order,
+            "user": self.user, "channel": self.channel,
+        }  # fmt: skip
+
+
+def identity(key: str | None, route: str, user: str, body: Mapping[str, Any]) -> tuple[str, str]:
+    """Event id and digest of a request. The same key of one client and route is the same event.
+
+    Raises RefusedError (400) for a key that is none.
+    """
+    if key is None:
+        return uuid.uuid4().hex, ""
+    if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
+        raise RefusedError(
+            400,
+            f"An Idempotency-Key has 1 to {LONGEST_KEY} visible ASCII characters, without spaces.",
+        )
+    id_ = hashlib.sha256(f"{user}\0{route}\0{key}".encode()).hexdigest()[:40]
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return f"key-{id_}", hashlib.sha256(text.encode()).hexdigest()
+
+
+def capture(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[Event]:
+    """The events of a checked body of `POST /v1/turns`: the answer, and what is said of it at once.
+
+    That names it by a message of its own: the turn may be one that another program has reported.
+    """
+    answer = _answer(body, stamp)
+    if (said := body.get("feedback")) is None:
+        return [answer]
+    named = answer if answer.message_id else replace(answer, message_id=turn_id(answer))
+    rated = replace(stamp, event_id=f"{stamp.event_id}:said")
+    return [
+        named,
+        *(
+            replace(one, message_id=named.message_id)
+            for one in ratings({"turn": "", **said}, rated, client)
+        ),
+    ]
+
+
+def _answer(body: Mapping[str, Any], stamp: Stamp) -> CaptureEvent:
+    tokens = body.get("tokens", ())
+    version = body.get("version")
+    return CaptureEvent(
+        **stamp.fields(), messages=tuple(body["messages"]), response=body["response"],
+        model=body.get("model", ""), version=None if version is None else int(version),
+        message_id=body.get("message_id", ""), trace=body.get("trace", ""),
+        kind=body.get("kind", "main"), temperature=float(body.get("temperature", 1.0)),
+        prompt_tokens=tuple(int(one) for one in body.get("prompt_tokens", ())),
+        tokens=tuple(int(one["id"]) for one in tokens),
+        logprobs=tuple(float(one["logprob"]) for one in tokens),
+    )  # fmt: skip
+
+
+def ratings(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[RatingEvent]:
+    """The events of a checked body of `POST /v1/feedback`."""
+    outcome = body.get("kind") == "outcome"
+    turn, found = body["turn"], list[RatingEvent]()
+    if "score" in body:
+        score = body["score"]
+        value = _WORDS[score] if isinstance(score, str) else float(score)
+        found.append(
+            RatingEvent(
+                **stamp.fields(), turn=turn, value=value,
+                kind=RatingKind.OUTCOME if outcome else RatingKind.RATE,
+                source=f"outcome:{body.get('source', client)}" if outcome else SOURCE,
+            )
+        )  # fmt: skip
+    for name, kind in (("comment", RatingKind.COMMENT), ("better", RatingKind.BETTER)):
+        if name in body:
+            said = RatingEvent(
+                **stamp.fields(f":{name}"), turn=turn, kind=kind, text=body[name], source=SOURCE
+            )
+            found.append(said)
+    return found
+
+
+def retraction(turn: str, stamp: Stamp) -> RatingEvent:
+    """The event of `DELETE /v1/feedback/{turn}`: all that was said of it."""
+    return RatingEvent(**stamp.fields(), turn=turn, kind=RatingKind.RETRACT)

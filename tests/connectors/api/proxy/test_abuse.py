@@ -1,0 +1,186 @@
+"""T27: what the proxy is not: an open relay, a way to an upstream's other routes, a leak of tokens."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from tests.connectors.api.proxy import requests
+from tests.connectors.api.proxy.ground import Ground, Scripted, far_side, proxied
+from tests.connectors.api.proxy.upstream import Upstream
+
+FORBIDDEN = [
+    ("POST", "/v1/load_lora_adapter"), ("POST", "/v1/unload_lora_adapter"), ("POST", "/load_lora_adapter"),
+    ("POST", "/api/create"), ("POST", "/api/pull"), ("DELETE", "/api/delete"), ("POST", "/api/chat"),
+    ("POST", "/sleep"), ("POST", "/lora-adapters"), ("POST", "/v1/files"), ("DELETE", "/v1/models/m"),
+    ("GET", "/v1/chat/completions"), ("PUT", "/v1/responses"), ("GET", "/v1/responses/resp_1"),
+    ("POST", "/v1/chat/completions/"), ("POST", "/v1/chat/completions/../../api/pull"),
+    ("POST", "/v1//messages"), ("POST", "/v1/messages/batches"), ("POST", "/v1/chat%2Fcompletions"),
+    ("GET", "/v1/models/../api/tags"), ("GET", "/v1/models/a/b"), ("HEAD", "/v1/models"),
+    ("POST", "/v1/models"), ("OPTIONS", "/v1/chat/completions"), ("GET", "/metrics"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path"), FORBIDDEN, ids=lambda one: one)
+async def test_proxy_route_allowlist(
+    ground: Ground, fake: Upstream, web: aiohttp.ClientSession, method: str, path: str
+) -> None:
+    url = URL(ground.url + path, encoded=True)
+    async with web.request(method, url, json=requests.CHAT, headers=ground.bearer) as response:
+        assert response.status in (404, 405), await response.text()
+    assert fake.got == []
+
+
+async def test_a_models_name_stays_one_segment(
+    ground: Ground, fake: Upstream, web: aiohttp.ClientSession
+) -> None:
+    for name in ("m-1", "..%2F..%2Fapi%2Ftags", "org%2Fm", "%2e%2e"):
+        url = URL(f"{ground.url}/v1/models/{name}", encoded=True)
+        async with web.get(url, headers=ground.bearer) as response:
+            assert response.status in (200, 404)
+    assert {got.path for got in fake.got} <= {
+        "/v1/models/m-1", "/v1/models/..%2F..%2Fapi%2Ftags", "/v1/models/org%2Fm",
+    }  # fmt: skip
+
+
+async def test_no_token_leak_upstream(
+    ground: Ground, fake: Upstream, web: aiohttp.ClientSession
+) -> None:
+    """Our token goes nowhere, under whatever name; the upstream's key goes there, and no other header of
+    ours or of a browser."""
+    own = {
+        "Cookie": f"a={ground.token}", "X-Odd": f"see {ground.token}", "X-Forwarded-For": "10.0.0.1",
+        "X-Goodbot-Token": ground.token, "api-key": "other", "X-Turn-Type": "main", "Via": "1.1 x",
+        "Connection": "X-Hop", "X-Hop": "1", "Proxy-Authorization": "Basic eA==", "TE": "trailers",
+        "X-Kept": "yes",
+    }  # fmt: skip
+    for path, body in requests.BODIES.items():
+        for headers in (ground.bearer, {"x-api-key": ground.token}):
+            async with web.post(
+                ground.url + path, json=body, headers={**own, **headers}
+            ) as response:
+                assert response.status == 200
+                assert ground.token not in str(response.headers)
+    assert len(fake.got) == 8
+    for got in fake.got:
+        assert ground.token not in str(got.headers)
+        assert ground.token.encode() not in got.body
+        names = {name.lower() for name in got.headers}
+        assert not names & {
+            "cookie", "x-odd", "x-forwarded-for", "x-goodbot-token", "api-key", "x-turn-type", "via",
+            "x-hop", "proxy-authorization", "te", "origin",
+        }  # fmt: skip
+        assert got.headers["X-Kept"] == "yes"
+        key = "x-api-key" if got.path.startswith("/v1/messages") else "Authorization"
+        assert got.headers[key].removeprefix("Bearer ") == "sk-upstream"
+
+
+async def test_credentials_of_a_program_pass_only_where_the_owner_says_so(
+    tmp_path: Path, fake: Upstream, web: aiohttp.ClientSession
+) -> None:
+    environ = {"UPSTREAM_API_KEY": "sk-upstream"}
+    theirs = {"Authorization": "Bearer sk-ant-oat01-theirs", "x-api-key": "theirs"}
+    async with proxied(
+        tmp_path, upstream=fake.url, upstream_dialect="both", pass_credentials=True, environ=environ
+    ) as ground:
+        headers = {**theirs, "X-Goodbot-Token": ground.token}
+        async with web.post(
+            ground.url + "/v1/messages", json=requests.MESSAGES, headers=headers
+        ) as response:
+            assert response.status == 200
+        [got] = fake.got
+        assert got.headers["Authorization"] == theirs["Authorization"]
+        assert got.headers["x-api-key"] == "theirs"
+        assert "sk-upstream" not in str(got.headers)
+        async with web.post(
+            ground.url + "/v1/messages", json=requests.MESSAGES, headers=ground.bearer
+        ) as response:  # our own token must not be taken for the upstream's
+            assert response.status == 401
+            assert "X-Goodbot-Token" in (await response.json())["error"]["message"]
+        assert len(fake.got) == 1
+
+
+@pytest.mark.parametrize("path", [*requests.BODIES, "/v1/embeddings", "/v1/messages/count_tokens"])
+async def test_nothing_happens_without_a_token(
+    ground: Ground, fake: Upstream, web: aiohttp.ClientSession, path: str
+) -> None:
+    body = requests.BODIES.get(path, requests.MESSAGES)
+    for headers in ({}, {"Authorization": "Bearer sk-upstream"}, {"x-api-key": "gb_" + "a" * 43}):
+        async with web.post(ground.url + path, json=body, headers=headers) as response:
+            assert response.status in (401, 429)
+            assert "error" in await response.json()
+    page = {**ground.bearer, "Origin": "http://evil.example"}
+    async with web.post(ground.url + path, json=body, headers=page) as response:
+        assert response.status == 403
+    async with web.post(
+        ground.url + path, data=b"{}", headers={**ground.bearer, "Content-Type": "text/plain"}
+    ) as response:
+        assert response.status == 415
+    assert fake.got == []
+
+
+async def test_what_is_too_much_is_refused(
+    ground: Ground, fake: Upstream, web: aiohttp.ClientSession
+) -> None:
+    json = {**ground.bearer, "Content-Type": "application/json"}
+    url = ground.url + "/v1/chat/completions"
+    large = b'{"model": "m", "messages": [], "x": "' + b"a" * (8 << 20) + b'"}'
+    async with web.post(url, data=io.BytesIO(large), headers=json) as response:
+        assert response.status == 413
+    packed = {**json, "Content-Encoding": "gzip"}
+    async with web.post(url, data=gzip.compress(b"{}"), headers=packed) as response:
+        assert response.status in (400, 415)
+    assert fake.got == []
+    nearly = b'{"model": "m", "messages": [], "x": "' + b"a" * (7 << 20) + b'"}'
+    async with web.post(url, data=io.BytesIO(nearly), headers=json) as response:
+        assert response.status == 200
+    assert fake.got[0].body == nearly
+
+
+async def test_what_cannot_be_read_is_passed_and_not_kept(
+    ground: Ground, fake: Upstream, web: aiohttp.ClientSession
+) -> None:
+    deep = b'{"model": "m", "messages": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    headers = {**ground.bearer, "Content-Type": "application/json"}
+    async with web.post(
+        ground.url + "/v1/chat/completions", data=deep, headers=headers
+    ) as response:
+        assert response.status in (200, 500)  # as the upstream says
+    assert ground.host.events == []
+
+
+async def test_an_upstream_leads_nobody_elsewhere(
+    tmp_path: Path, web: aiohttp.ClientSession, fake: Upstream
+) -> None:
+    fake.status = 307
+    async with proxied(tmp_path, upstream=fake.url) as ground, web.post(
+        ground.url + "/v1/chat/completions", json=requests.CHAT, headers=ground.bearer,
+        allow_redirects=False,
+    ) as response:  # fmt: skip
+        assert response.status == 502
+        assert "elsewhere" in (await response.json())["error"]["message"]
+
+
+async def test_no_field_names_another_adapter_on_our_server(
+    tmp_path: Path, fake: Upstream, web: aiohttp.ClientSession
+) -> None:
+    body = {
+        **requests.CHAT, "model": "somebody-elses", "adapters": "/etc", "lora_path": "x", "lora": [],
+        "cache_salt": "s", "return_token_ids": False, "top_p": 0.9,
+    }  # fmt: skip
+    model = Scripted(far=far_side(fake.url, key="srv"))
+    async with (
+        proxied(tmp_path, model=model) as ground,
+        web.post(ground.url + "/v1/chat/completions", json=body, headers=ground.bearer) as response,
+    ):
+        assert (await response.json())["model"] == "somebody-elses"
+    [got] = fake.got
+    assert got.json["model"] == "goodbot-v3"
+    assert not {"adapters", "lora_path", "lora", "cache_salt"} & set(got.json)
+    assert got.headers["Authorization"] == "Bearer srv"
+    assert ground.token not in str(got.headers)

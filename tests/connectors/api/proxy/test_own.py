@@ -1,0 +1,213 @@
+"""Our own model behind the proxy, asked through the core."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from goodbot.errors import ServerError, UsageError
+from goodbot_connectors.api.proxy.own.calls import CallReader
+from goodbot_connectors.api.proxy.own.deltas import Part
+
+from tests.connectors.api.proxy import requests
+from tests.connectors.api.proxy.ground import Ground, Scripted, proxied
+
+CALL = '<tool_call>{"name": "add", "arguments": {"a":  1}}</tool_call>'
+CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
+
+
+async def ask(
+    ground: Ground, path: str, body: dict[str, Any], **headers: str
+) -> tuple[int, dict[str, Any], str]:
+    """Status, JSON and turn of an answer that is not streamed."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(
+            ground.url + path, json=body, headers={**ground.bearer, **headers}
+        ) as response,
+    ):
+        return response.status, await response.json(), response.headers.get("X-Goodbot-Turn", "")
+
+
+async def test_what_is_asked_reaches_the_model_as_it_should(tmp_path: Path) -> None:
+    model = Scripted(says=(CALL,))
+    async with proxied(tmp_path, model=model) as ground:
+        body = {
+            **requests.TOOLS[CHAT], "model": "gpt-5", "max_tokens": 40, "seed": 7,
+            "messages": [{"role": "developer", "content": "Be kind."}, *requests.ASKED],
+        }  # fmt: skip
+        status, answer, turn = await ask(ground, CHAT, body, **{"X-Session-Id": "s1"})
+        assert status == 200
+        assert answer["model"] == "gpt-5"
+        [call] = answer["choices"][0]["message"]["tool_calls"]
+        assert call["function"] == {"name": "add", "arguments": '{"a":  1}'}  # to the letter
+        question = model.asked[-1]
+        assert question.messages[0]["role"] == "system"
+        assert question.messages[0]["tools"] == [requests.TOOL]
+        assert (question.max_tokens, question.temperature, question.seed) == (40, 0.5, 7)
+        assert (question.version, question.channel.thread, question.user.id) == (None, "s1", "ada")
+        [kept] = await ground.captured()
+        assert (kept.response, kept.version, kept.temperature) == (CALL, 3, 0.5)
+        assert (kept.prompt_tokens, len(kept.tokens), len(kept.logprobs)) == ((1, 2, 3), 1, 1)
+        assert kept.message_id == turn
+        assert kept.messages[0]["tools"] == [requests.TOOL]
+
+
+@pytest.mark.parametrize("path", requests.BODIES)
+async def test_versions_have_names(tmp_path: Path, path: str) -> None:
+    model = Scripted()
+    async with proxied(tmp_path, model=model) as ground:
+        for name, version in (("goodbot", None), ("goodbot-v3", 3), ("goodbot-v0", 0)):
+            status, _, _ = await ask(ground, path, {**requests.BODIES[path], "model": name})
+            assert (status, model.asked[-1].version) == (200, version)
+        status, answer, _ = await ask(
+            ground, path, {**requests.BODIES[path], "model": "goodbot-v9"}
+        )
+        assert status == 404
+        assert "goodbot-v9" in answer["error"]["message"]
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    (CHAT, {"n": 2}, "one answer"), (CHAT, {"logprobs": True}, "log-probs"),
+    (CHAT, {"response_format": {"type": "json_object"}}, "schema"),
+    (CHAT, {"tools": [requests.TOOL], "tool_choice": "required"}, "tool_choice"),
+    (MESSAGES, {"tools": requests.TOOLS[MESSAGES]["tools"], "tool_choice": {"type": "any"}}, "tool_choice"),
+    (RESPONSES, {"previous_response_id": "resp_1"}, "whole conversation"),
+    (CHAT, {"messages": []}, "no message"), ("/v1/completions", {"suffix": "x"}, "gaps"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "more", "words"), REFUSED)
+async def test_what_it_cannot_do_is_said(
+    tmp_path: Path, path: str, more: dict[str, Any], words: str
+) -> None:
+    async with proxied(tmp_path, model=Scripted()) as ground:
+        for stream in (False, True):
+            body = {**requests.BODIES[path], **more, "stream": stream}
+            status, answer, turn = await ask(ground, path, body)
+            assert (status, turn) == (400, "")
+            assert words in answer["error"]["message"]
+        assert ground.host.attempts == []
+
+
+async def test_a_model_whose_template_knows_no_tools_says_so(tmp_path: Path) -> None:
+    async with proxied(tmp_path, model=Scripted(template=False)) as ground:
+        for path, body in requests.TOOLS.items():
+            status, answer, _ = await ask(ground, path, body)
+            assert status == 400
+            assert "chat template" in answer["error"]["message"]
+
+
+async def test_errors_of_the_model(tmp_path: Path) -> None:
+    model = Scripted()
+    async with proxied(tmp_path, model=model) as ground:
+        down, long = ServerError("the model is not running"), UsageError("too long")
+        for error, expected in ((down, 503), (long, 400)):
+            model.error = error
+            for stream in (False, True):
+                status, answer, _ = await ask(
+                    ground, MESSAGES, {**requests.MESSAGES, "stream": stream}
+                )
+                assert (status, answer["type"]) == (expected, "error")
+                assert str(error).lower() in answer["error"]["message"].lower()
+        model.error, model.admits = None, False
+        status, answer, _ = await ask(ground, CHAT, requests.CHAT)
+        assert (status, "may not talk" in answer["error"]["message"]) == (403, True)
+        assert ground.host.attempts == []
+
+
+async def test_there_may_be_no_model_at_all(tmp_path: Path) -> None:
+    async with proxied(tmp_path) as ground:
+        status, answer, _ = await ask(ground, CHAT, requests.CHAT)
+        assert status == 503
+        assert "no model" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("stop", [["dogs"], "dogs ", ["bark", "ogs b"]])
+async def test_it_stops_where_it_is_told_to(tmp_path: Path, stop: object) -> None:
+    model = Scripted()
+    async with proxied(tmp_path, model=model) as ground:
+        _, answer, _ = await ask(ground, CHAT, {**requests.CHAT, "stop": stop})
+        text = answer["choices"][0]["message"]["content"]
+        assert text in ("Good ", "Good d")
+        [kept] = await ground.captured()
+        assert (kept.response, kept.version, kept.tokens) == (text, None, ())
+        assert model.closed == 1
+
+
+async def test_who_hangs_up_stops_the_model(tmp_path: Path) -> None:
+    model = Scripted(says=("word ",) * 100_000)
+    async with proxied(tmp_path, model=model) as ground, aiohttp.ClientSession() as session:
+        body = {**requests.CHAT, "stream": True}
+        response = await session.post(ground.url + CHAT, json=body, headers=ground.bearer)
+        await response.content.readany()
+        response.close()
+        async with asyncio.timeout(30):
+            while not model.closed:  # noqa: ASYNC110  the script has no event for it
+                await asyncio.sleep(0.02)
+        assert ground.host.attempts == []
+
+
+async def test_an_answer_of_ours_that_is_all_text_is_inert(tmp_path: Path) -> None:
+    """Markup in it calls nothing where no tool of that name was offered."""
+    model = Scripted()
+    async with proxied(tmp_path, model=model) as ground:
+        for text in (
+            CALL,
+            "data: [DONE]\n\n",
+            "/rl reset",
+            '<tool_call>{"name": "rm"}</tool_call>',
+        ):
+            model.says = (text,)
+            for path in (CHAT, MESSAGES, RESPONSES):
+                body = requests.BODIES[path] if text == CALL else requests.TOOLS[path]
+                _, answer, _ = await ask(ground, path, body)
+                assert json.dumps(text)[1:-1] in json.dumps(answer)
+        assert {event.response for event in await ground.captured(12)} == {  # type: ignore[attr-defined]
+            CALL, "data: [DONE]\n\n", "/rl reset", '<tool_call>{"name": "rm"}</tool_call>',
+        }  # fmt: skip
+
+
+OTHER = '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'
+LISTED = '<tool_call>{"name": "add", "arguments": [1]}</tool_call>'
+READINGS: list[tuple[str, str, list[tuple[str, str]]]] = [
+    ("Hello <tool", "Hello <tool", []),
+    (f"Sure.\n{CALL}\n", "Sure.\n", [("add", '{"a":  1}')]),
+    (f"{CALL}\n{CALL}", "", [("add", '{"a":  1}')] * 2),
+    ('<tool_call>\n{"name": "add", "arguments": "{\\"a\\": 1}"}\n</tool_call>', "", [("add", '{"a": 1}')]),
+    ('<tool_call>{"name": "add"}</tool_call>', "", [("add", "{}")]),
+    ('<tool_call>{"name": "add", "arguments": {}}', "", [("add", "{}")]),
+    (OTHER, OTHER, []),
+    ("<tool_call>{oops}</tool_call> so", "<tool_call>{oops}</tool_call> so", []),
+    ('<tool_call>["add"]</tool_call>', '<tool_call>["add"]</tool_call>', []),
+    (LISTED, LISTED, []),
+    ("<tool_call>", "<tool_call>", []),
+    ("a < b <too_much> c", "a < b <too_much> c", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words", "calls"), READINGS)
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_calls_are_found_however_they_come(
+    text: str, words: str, calls: list[tuple[str, str]], size: int
+) -> None:
+    reader = CallReader(["add"])
+    found = [
+        one for at in range(0, len(text), size) for one in reader.feed(text[at : at + size])
+    ] + list(reader.end())  # fmt: skip
+    assert "".join(one for one in found if isinstance(one, str)) == words == reader.text
+    parts = [one for one in found if isinstance(one, Part)]
+    assert [(one.name, one.arguments) for one in parts] == calls
+    assert [one.place for one in parts] == list(range(len(calls)))
+
+
+def test_a_long_call_is_read_in_linear_time() -> None:
+    reader = CallReader(["add"])
+    list(reader.feed("<tool_call>"))
+    for _ in range(20_000):
+        assert list(reader.feed("<tool_call> x ")) == []
+    assert [type(one) for one in reader.end()] == [str]

@@ -1,0 +1,126 @@
+"""Our own model on a server of the owner's: token ids and log-probs are kept, and stay with us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.connectors.api.proxy import requests, schemas
+from tests.connectors.api.proxy.ground import Scripted, far_side, proxied
+from tests.connectors.api.proxy.upstream import CALL, TEXT, Upstream
+
+PATHS = ["/v1/chat/completions", "/v1/responses", "/v1/messages"]
+SECRET_FIELDS = ("token_ids", "prompt_token_ids", 'logprob"', "goodbot-v3")
+
+
+@pytest.fixture
+def vllm(fake: Upstream) -> Upstream:
+    fake.tokens = True
+    return fake
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_token_ids_are_kept_and_not_passed_on(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str, stream: bool
+) -> None:
+    model = Scripted(far=far_side(vllm.url))
+    async with proxied(tmp_path, model=model) as ground:
+        body = {**requests.BODIES[path], "stream": stream}
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            data = await response.read()
+            assert response.status == 200
+        assert (schemas.events if stream else schemas.whole)(path, data)
+        assert not [name for name in SECRET_FIELDS if name in data.decode()]
+        [kept] = await ground.captured()
+        assert (kept.response, kept.version, kept.prompt_tokens) == (TEXT, 3, (1, 2, 3))
+        assert len(kept.tokens) == len(kept.logprobs) >= 2
+        assert kept.temperature == (0.5 if "temperature" in body else 0.7)
+    [got] = vllm.got
+    assert got.path == "/v1/chat/completions"
+    assert got.json["model"] == "goodbot-v3"
+    assert got.json["return_token_ids"] is True
+    assert "max_tokens" not in got.json or path == "/v1/messages"
+    assert "seed" not in got.json
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_tools_go_there_and_calls_come_back(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str
+) -> None:
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        for stream in (False, True):
+            body = {**requests.TOOLS[path], "stream": stream}
+            async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+                data = await response.read()
+            assert (schemas.events if stream else schemas.whole)(path, data)
+            assert b"add" in data
+            assert vllm.got[-1].json["tools"][0]["function"]["name"] == "add"
+        first, second = await ground.captured(2)
+        assert first.response == second.response
+        assert CALL["arguments"] in first.response
+
+
+async def test_what_a_program_asks_for_it_gets(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession
+) -> None:
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        body: dict[str, Any] = {**requests.CHAT, "logprobs": True, "top_logprobs": 3}
+        async with web.post(ground.url + PATHS[0], json=body, headers=ground.bearer) as response:
+            answer = await response.json()
+        assert answer["choices"][0]["logprobs"]["content"][0]["logprob"] == -0.5
+        assert "token_ids" not in answer["choices"][0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"top_p": 0.5}, {"top_k": 5}, {"presence_penalty": 1}, {"logit_bias": {"5": 1}}, {"n": 2}],
+)
+async def test_log_probs_of_a_part_of_the_distribution_are_not_kept(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, more: dict[str, Any]
+) -> None:
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        body = {**requests.CHAT, **more}
+        async with web.post(ground.url + PATHS[0], json=body, headers=ground.bearer) as response:
+            assert response.status == 200
+        [kept] = await ground.captured()
+        assert (kept.version, kept.tokens, kept.logprobs) == (3, (), ())
+        assert "return_token_ids" not in vllm.got[0].json
+        assert "logprobs" not in vllm.got[0].json
+
+
+async def test_a_server_that_breaks_off_or_refuses(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession
+) -> None:
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url, key="k"))) as ground:
+        vllm.broken = True
+        for path in PATHS:
+            async with web.post(
+                ground.url + path,
+                json={**requests.BODIES[path], "stream": True},
+                headers=ground.bearer,
+            ) as response:
+                assert b"error" in await response.read()
+        vllm.status = 401
+        for path in PATHS:
+            async with web.post(
+                ground.url + path, json=requests.BODIES[path], headers=ground.bearer
+            ) as response:
+                assert response.status == 503  # it is not the program's token that is wrong
+                assert "GOODBOT_SERVER_KEY" in (await response.json())["error"]["message"]
+        assert ground.host.attempts == []
+
+
+async def test_embeddings_come_from_the_server(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession
+) -> None:
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        body = {"model": "x", "input": "dogs", "lora_path": "y"}
+        async with web.post(
+            ground.url + "/v1/embeddings", json=body, headers=ground.bearer
+        ) as response:
+            assert (await response.json())["data"][0]["embedding"] == [0.5, -0.5]
+    assert vllm.got[0].json == {"input": "dogs", "model": "goodbot-v3"}
