@@ -1,0 +1,25 @@
+"""OpenClaw: a plugin in its gateway tells us what was asked and answered, and how people rate it."""
+
+from __future__ import annotations
+
+from goodbot.connector import Capability, ConnectorSpec
+from goodbot.hookspecs import hookimpl
+
+from goodbot_connectors.openclaw.config import OpenClawSettings
+
+SPEC = ConnectorSpec(
+    name="openclaw",
+    title="OpenClaw",
+    factory="goodbot_connectors.openclaw.connector:OpenClawConnector",
+    capabilities=Capability.REACTIONS | Capability.BUTTONS | Capability.COMMENTS,
+    settings=OpenClawSettings,
+    message_limit=20_000,
+    requires=("aiohttp",),
+    setup="goodbot_connectors.openclaw.setup:OpenClawSetup",
+)
+
+
+@hookimpl
+def register_connector() -> ConnectorSpec:
+    """Offer OpenClaw."""
+    return SPEC

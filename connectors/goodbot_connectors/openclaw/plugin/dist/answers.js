@@ -1,0 +1,82 @@
+// Which answer is which: runs of the agent, the messages that they became, and who they were for.
+// Nothing here is ever guessed: what two answers could be is no answer.
+import { key } from "./places.js";
+import { Recent } from "./recent.js";
+const EXPECTED_MS = 120_000;
+export function runKey(run) {
+    return run.replace(/[^0-9A-Za-z]/g, "").slice(0, 20);
+}
+export class Answers {
+    runs = new Recent(500);
+    byKey = new Recent(500);
+    byMessage = new Recent(2000);
+    latest = new Recent(1000);
+    accounts = new Recent(50);
+    expected = [];
+    /** The answer of a run; it begins when the run is first heard of. */
+    of(run, place, sender) {
+        let found = this.runs.get(run);
+        if (!found) {
+            found = {
+                run, key: runKey(run), place, sender, trace: "", model: "", system: "", messages: [],
+                text: "", name: "",
+            };
+            this.runs.set(run, found);
+            this.byKey.set(found.key, found);
+            this.knows(place);
+        }
+        return found;
+    }
+    run(run) {
+        return this.runs.get(run);
+    }
+    pressed(runKey) {
+        return this.byKey.get(runKey);
+    }
+    /** An answer's text is about to be sent there. */
+    expect(place, content, run, now) {
+        this.expected = this.expected.filter((one) => now - one.at < EXPECTED_MS).slice(-199);
+        this.expected.push({ place, content, run, at: now });
+    }
+    /** The run whose text a message of ours was. None when two runs had the same words on their way. */
+    sent(place, content) {
+        const same = this.expected.filter((one) => one.content === content &&
+            one.place.channel === place.channel &&
+            one.place.account === place.account &&
+            one.place.chat === place.chat);
+        const first = same[0];
+        if (!first)
+            return undefined;
+        this.expected.splice(this.expected.indexOf(first), 1);
+        return same.every((one) => one.run === first.run) ? this.runs.get(first.run) : undefined;
+    }
+    /** A message has turned out to be (part of) this answer. */
+    name(answer, message) {
+        const { channel, account, chat } = answer.place;
+        this.byMessage.set(key(channel, account, chat, message), answer.name);
+        this.byMessage.set(key(channel, account, message), chat);
+        this.latest.set(key(channel, account, chat, answer.sender), answer);
+    }
+    /** What goodbot knows a message by: an answer's name, else the message's own id. */
+    named(place, message) {
+        return this.byMessage.get(key(place.channel, place.account, place.chat, message)) || message;
+    }
+    /** The chat that a message of ours is in, where the channel does not say it. */
+    chatOf(channel, account, message) {
+        return this.byMessage.get(key(channel, account, message)) ?? "";
+    }
+    /** The answer that this person got last in this chat. */
+    last(place, sender) {
+        return this.latest.get(key(place.channel, place.account, place.chat, sender));
+    }
+    knows(place) {
+        const known = this.accounts.get(place.channel) ?? new Set();
+        if (known.size < 20)
+            known.add(place.account);
+        this.accounts.set(place.channel, known);
+    }
+    /** Our accounts on a channel, as far as they have been seen. */
+    accountsOf(channel) {
+        return [...(this.accounts.get(channel) ?? [])];
+    }
+}

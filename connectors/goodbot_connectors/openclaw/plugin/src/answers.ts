@@ -1,0 +1,122 @@
+// Which answer is which: runs of the agent, the messages that they became, and who they were for.
+// Nothing here is ever guessed: what two answers could be is no answer.
+
+import { key } from "./places.js";
+import { Recent } from "./recent.js";
+import type { Json, Place } from "./types.js";
+
+/** One answer of the agent. */
+export interface Answer {
+  run: string;
+  /** Of the run, short enough for the data of a button. */
+  key: string;
+  place: Place;
+  sender: string;
+  trace: string;
+  model: string;
+  system: string;
+  messages: Json[];
+  text: string;
+  /** What goodbot knows it by within the chat; empty until it was captured. */
+  name: string;
+}
+
+interface Expected {
+  place: Place;
+  content: string;
+  run: string;
+  at: number;
+}
+
+const EXPECTED_MS = 120_000;
+
+export function runKey(run: string): string {
+  return run.replace(/[^0-9A-Za-z]/g, "").slice(0, 20);
+}
+
+export class Answers {
+  private readonly runs = new Recent<Answer>(500);
+  private readonly byKey = new Recent<Answer>(500);
+  private readonly byMessage = new Recent<string>(2000);
+  private readonly latest = new Recent<Answer>(1000);
+  private readonly accounts = new Recent<Set<string>>(50);
+  private expected: Expected[] = [];
+
+  /** The answer of a run; it begins when the run is first heard of. */
+  of(run: string, place: Place, sender: string): Answer {
+    let found = this.runs.get(run);
+    if (!found) {
+      found = {
+        run, key: runKey(run), place, sender, trace: "", model: "", system: "", messages: [],
+        text: "", name: "",
+      };
+      this.runs.set(run, found);
+      this.byKey.set(found.key, found);
+      this.knows(place);
+    }
+    return found;
+  }
+
+  run(run: string): Answer | undefined {
+    return this.runs.get(run);
+  }
+
+  pressed(runKey: string): Answer | undefined {
+    return this.byKey.get(runKey);
+  }
+
+  /** An answer's text is about to be sent there. */
+  expect(place: Place, content: string, run: string, now: number): void {
+    this.expected = this.expected.filter((one) => now - one.at < EXPECTED_MS).slice(-199);
+    this.expected.push({ place, content, run, at: now });
+  }
+
+  /** The run whose text a message of ours was. None when two runs had the same words on their way. */
+  sent(place: Place, content: string): Answer | undefined {
+    const same = this.expected.filter(
+      (one) =>
+        one.content === content &&
+        one.place.channel === place.channel &&
+        one.place.account === place.account &&
+        one.place.chat === place.chat,
+    );
+    const first = same[0];
+    if (!first) return undefined;
+    this.expected.splice(this.expected.indexOf(first), 1);
+    return same.every((one) => one.run === first.run) ? this.runs.get(first.run) : undefined;
+  }
+
+  /** A message has turned out to be (part of) this answer. */
+  name(answer: Answer, message: string): void {
+    const { channel, account, chat } = answer.place;
+    this.byMessage.set(key(channel, account, chat, message), answer.name);
+    this.byMessage.set(key(channel, account, message), chat);
+    this.latest.set(key(channel, account, chat, answer.sender), answer);
+  }
+
+  /** What goodbot knows a message by: an answer's name, else the message's own id. */
+  named(place: Place, message: string): string {
+    return this.byMessage.get(key(place.channel, place.account, place.chat, message)) || message;
+  }
+
+  /** The chat that a message of ours is in, where the channel does not say it. */
+  chatOf(channel: string, account: string, message: string): string {
+    return this.byMessage.get(key(channel, account, message)) ?? "";
+  }
+
+  /** The answer that this person got last in this chat. */
+  last(place: Place, sender: string): Answer | undefined {
+    return this.latest.get(key(place.channel, place.account, place.chat, sender));
+  }
+
+  knows(place: Place): void {
+    const known = this.accounts.get(place.channel) ?? new Set<string>();
+    if (known.size < 20) known.add(place.account);
+    this.accounts.set(place.channel, known);
+  }
+
+  /** Our accounts on a channel, as far as they have been seen. */
+  accountsOf(channel: string): string[] {
+    return [...(this.accounts.get(channel) ?? [])];
+  }
+}

@@ -1,0 +1,70 @@
+// A run's messages, cut down to what is learnt from: roles, texts, calls of tools and their results.
+
+import { type Json, object, text } from "./types.js";
+
+const LONGEST = 400_000;
+const LONGEST_ONE = 100_000;
+
+/** The newest messages that fit, oldest first, without the last answer: that is what was asked. */
+export function prompt(messages: unknown[]): Json[] {
+  const kept: Json[] = [];
+  let room = LONGEST;
+  for (const message of withoutAnswer(messages).reverse()) {
+    const cut = reduced(object(message));
+    if (!cut) continue;
+    const size = JSON.stringify(cut).length;
+    if (size > room) break;
+    room -= size;
+    kept.push(cut);
+  }
+  kept.reverse();
+  while (kept.length > 0 && kept[0]?.["role"] === "toolResult") kept.shift(); // its call is gone
+  return kept;
+}
+
+/** The text of the last message, if it is the agent's. */
+export function answer(messages: unknown[]): string {
+  const last = object(messages[messages.length - 1]);
+  return last["role"] === "assistant" ? texts(last["content"]).join("\n\n") : "";
+}
+
+function withoutAnswer(messages: unknown[]): unknown[] {
+  let end = messages.length;
+  while (end > 0 && isAnswer(object(messages[end - 1]))) end -= 1;
+  return messages.slice(0, end);
+}
+
+function isAnswer(message: Json): boolean {
+  return message["role"] === "assistant" && calls(message["content"]).length === 0;
+}
+
+function reduced(message: Json): Json | undefined {
+  const role = text(message["role"]);
+  const content = texts(message["content"]).join("\n\n").slice(0, LONGEST_ONE);
+  if (role === "assistant") return { role, content, calls: calls(message["content"]) };
+  if (role === "toolResult") {
+    return { role, content, call: text(message["toolCallId"]), name: text(message["toolName"]) };
+  }
+  return role === "user" || role === "system" ? { role, content } : undefined;
+}
+
+function parts(content: unknown): Json[] {
+  return Array.isArray(content) ? content.map(object) : [];
+}
+
+function texts(content: unknown): string[] {
+  if (typeof content === "string") return content ? [content] : [];
+  return parts(content)
+    .filter((part) => part["type"] === "text" && text(part["text"]))
+    .map((part) => text(part["text"]));
+}
+
+function calls(content: unknown): Json[] {
+  return parts(content)
+    .filter((part) => part["type"] === "toolCall")
+    .map((part) => ({
+      id: text(part["id"]),
+      name: text(part["name"]),
+      arguments: object(part["arguments"]),
+    }));
+}

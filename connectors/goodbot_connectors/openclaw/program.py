@@ -1,0 +1,74 @@
+"""The `openclaw` program, and where it keeps its settings."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from goodbot.errors import FatalConnectorError
+
+from goodbot_connectors.openclaw.config import OpenClawSettings
+
+SECONDS = 240.0
+"""A command of it takes 4 s on a quiet machine, and ten times that on a busy one."""
+_TOLD = 300
+
+
+class Program:
+    """Runs commands of OpenClaw, with the state directory that the settings name."""
+
+    def __init__(
+        self, settings: OpenClawSettings, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self._settings = settings
+        self._environ = dict(os.environ if environ is None else environ)
+
+    @property
+    def path(self) -> str:
+        """Where the program is; empty for nowhere."""
+        wanted = self._settings.program or "openclaw"
+        return shutil.which(wanted, path=self._environ.get("PATH")) or ""
+
+    @property
+    def file(self) -> Path:
+        """Its settings, `openclaw.json`."""
+        if named := self._environ.get("OPENCLAW_CONFIG_PATH"):
+            return Path(named).expanduser()
+        home = Path(self._environ.get("HOME") or "~").expanduser()
+        state = self._settings.state_dir or self._environ.get("OPENCLAW_STATE_DIR", "")
+        return (Path(state).expanduser() if state else home / ".openclaw") / "openclaw.json"
+
+    async def run(self, *words: str, given: str = "") -> str:
+        """What `openclaw WORDS` has said; `given` is its input. Raises FatalConnectorError."""
+        if not self.path:
+            raise FatalConnectorError(
+                "there is no `openclaw` program on PATH: install OpenClaw, or name its program in"
+                " [connectors.openclaw] program"
+            )
+        environ = self._environ | {"NO_COLOR": "1"}
+        if self._settings.state_dir:
+            environ["OPENCLAW_STATE_DIR"] = str(Path(self._settings.state_dir).expanduser())
+        process = await asyncio.create_subprocess_exec(
+            self.path, *words, env=environ, stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(SECONDS):
+                said, _ = await process.communicate(given.encode())
+        except BaseException as error:
+            process.kill()
+            await process.wait()
+            if isinstance(error, TimeoutError):
+                raise FatalConnectorError(
+                    f"`openclaw {' '.join(words[:2])}` did not end within {SECONDS:g} s: try again"
+                ) from error
+            raise
+        text = said.decode(errors="replace").strip()
+        if process.returncode:
+            raise FatalConnectorError(
+                f"`openclaw {' '.join(words[:2])}` has failed: {text[-_TOLD:] or 'without a word'}"
+            )
+        return text

@@ -1,0 +1,214 @@
+"""Putting our plugin into OpenClaw, looking at it, and taking it out again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.clock import Clock, SystemClock
+from goodbot.errors import FatalConnectorError, GoodbotError
+from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+
+from goodbot_connectors.bridge import clients
+from goodbot_connectors.foreign import ForeignFile
+from goodbot_connectors.openclaw import seen
+from goodbot_connectors.openclaw.config import OpenClawSettings
+from goodbot_connectors.openclaw.program import Program
+
+PLUGIN = Path(__file__).parent / "plugin"
+ID = "goodbot"
+NAME = "openclaw"
+CLIENT = "plugin"
+_REDO = "run `goodbot connect openclaw` again"
+
+
+class OpenClawSetup(ConnectorSetup):
+    """OpenClaw on this machine, by its own command."""
+
+    title = "OpenClaw"
+    guide = (
+        "Install OpenClaw first (its `openclaw` program must be on PATH) and connect it to your chats.\n"
+        "goodbot then links its plugin into OpenClaw's gateway: 👍 and 👎 appear under each answer,\n"
+        "and `/rl` and `/rladmin` work in every chat."
+    )
+    settings: OpenClawSettings
+    clock: Clock = SystemClock()
+    remove_seconds = 300.0
+
+    @classmethod
+    def wrong_user_id(cls, value: str) -> str:
+        """People are named by their channel, its account and their id there."""
+        if len([part for part in value.split(":", 2) if part.strip()]) == 3:
+            return ""
+        return (
+            "a person is named CHANNEL:ACCOUNT:ID there, like `telegram:default:42` (the account is"
+            " `default` unless openclaw.json names several)"
+        )
+
+    @property
+    def program(self) -> Program:
+        """OpenClaw, as the settings say where it is."""
+        return Program(self.settings)
+
+    @property
+    def token_file(self) -> Path:
+        """What the plugin reads its token from (0600)."""
+        return self.home / "connectors" / NAME / "plugin.token"
+
+    def _file(self) -> ForeignFile:
+        return ForeignFile(self.program.file, self.home / "connectors" / NAME / "before")
+
+    async def identify(self) -> Identity:
+        """Ask the program what it is."""
+        said = await self.program.run("--version")
+        return Identity(account="local", name=said.splitlines()[-1] if said else "OpenClaw")
+
+    async def install(self, *, dry_run: bool) -> Sequence[str]:
+        """Link the plugin with OpenClaw's own command, and tell it where goodbot is."""
+        program, file = self.program, self._file()
+        if file.written and self._token_holds() and self._told(program.file):
+            return ()
+        lines = (
+            f"openclaw plugins install --link {PLUGIN} --force --accept-capabilities",
+            f"{program.file}: plugins.entries.{ID} gets goodbot's address and the file with its token,"
+            " and may see conversations",
+            f"{self.token_file} holds the plugin's token",
+        )
+        if dry_run:
+            return lines
+        if not program.path:
+            await program.run("--version")  # says what is missing, before anything is changed
+        if not self._token_holds():
+            _store(self.token_file, clients.create(self.home, NAME, CLIENT, admin=True))
+        with file.lent():
+            await program.run(
+                "plugins", "install", "--link", str(PLUGIN), "--force", "--accept-capabilities"
+            )
+            patch = {"plugins": {"entries": {ID: self._entry()}}}
+            await program.run("config", "patch", "--stdin", given=json.dumps(patch))
+        return (*lines, "a gateway that runs takes it up by itself; else `openclaw gateway run`")
+
+    def _entry(self) -> dict[str, Any]:
+        """What stands in `plugins.entries` for us."""
+        return {
+            "enabled": True,
+            "hooks": {"allowConversationAccess": True},
+            "config": {
+                "url": self.address, "tokenFile": str(self.token_file),
+                "buttons": self.settings.buttons, "groupButtons": self.settings.group_buttons,
+                "systemPrompt": self.settings.system_prompt,
+            },
+        }  # fmt: skip
+
+    async def remove(self, *, dry_run: bool) -> Sequence[str]:
+        """Take the plugin out of OpenClaw; its settings are as before, if nobody else changed them."""
+        file, program = self._file(), self.program
+        if not file.written:
+            return ()
+        if dry_run:
+            return (f"openclaw plugins uninstall {ID}", f"{program.file} is put back as it was")
+        lines: list[str] = []
+        if program.path:
+            with file.lent():
+                await self._uninstall(program, lines)
+        else:
+            lines.append(
+                "there is no `openclaw` program any more: its list of plugins was not changed"
+            )
+        lines.append(file.restore(lambda text: text))
+        clients.remove(self.home, NAME, CLIENT)
+        with contextlib.suppress(FileNotFoundError):
+            self.token_file.unlink()
+        return lines
+
+    async def _uninstall(self, program: Program, lines: list[str]) -> None:
+        """By its own commands: they find our part whatever else has changed in its settings."""
+        try:
+            await program.run("plugins", "uninstall", ID, "--force")
+            await program.run("config", "unset", f"plugins.entries.{ID}")
+            lines.append(f"openclaw has uninstalled {ID}")
+        except FatalConnectorError as error:
+            lines.append(str(error))
+
+    async def examine(self) -> Sequence[Check]:
+        """Whether the program is there, the plugin linked and let in, and when it was heard of last."""
+        program, checks = self.program, list[Check]()
+        there = bool(program.path)
+        checks.append(_check(
+            "openclaw program", there, program.path or "it is not on PATH",
+            "install OpenClaw, or set [connectors.openclaw] program",
+        ))  # fmt: skip
+        linked = self._told(program.file)
+        text = (
+            "linked" if linked else f"{program.file} does not name it, or another address of ours"
+        )
+        checks.append(_check("openclaw plugin", linked, text, _REDO))
+        holds = self._token_holds()
+        text = "it holds" if holds else "the plugin's token is missing or was replaced"
+        checks.append(_check("openclaw token", holds, text, _REDO))
+        checks.append(self._heard())
+        return checks
+
+    def _heard(self) -> Check:
+        """What the plugin in the gateway has sent, and when."""
+        loaded, captured = seen.read(self.home / "connectors" / NAME)
+        part, now = "openclaw gateway", self.clock.now()
+        if not loaded:
+            text, fix = (
+                "the plugin has never called",
+                "start both: `goodbot run`, `openclaw gateway run`",
+            )
+            return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
+        if not captured:
+            return Check(
+                part=part, state=CheckState.WARN,
+                text=f"the plugin is loaded ({_ago(now - loaded)}), but has seen no answer yet",
+                fix="ask OpenClaw something in a chat; if this stays, look for goodbot in its log",
+            )  # fmt: skip
+        text = f"the plugin is loaded; its last answer came {_ago(now - captured)}"
+        return Check(part=part, state=CheckState.OK, text=text)
+
+    def _token_holds(self) -> bool:
+        try:
+            token = self.token_file.read_text(encoding="utf-8").strip()
+            known = clients.Clients(self.home / "connectors" / NAME).who(token)
+        except (OSError, ValueError, GoodbotError):
+            return False
+        return known is not None and known.admin
+
+    def _told(self, file: Path) -> bool:
+        """Whether its settings name our plugin, our address and our token's file; comments may be there."""
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return False
+        wanted = (str(PLUGIN), self.address, str(self.token_file))
+        return all(json.dumps(one, ensure_ascii=False) in text for one in wanted)
+
+
+def _check(part: str, good: bool, text: str, fix: str) -> Check:
+    state = CheckState.OK if good else CheckState.FAIL
+    return Check(part=part, state=state, text=text, fix="" if good else fix)
+
+
+def _ago(seconds: float) -> str:
+    for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {name} ago"
+    return "just now"
+
+
+def _store(path: Path, token: str) -> None:
+    """Readable by its owner alone. Raises FatalConnectorError."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
+            file.write(token + "\n")
+    except OSError as error:
+        raise FatalConnectorError(f"{path} cannot be written: {error.strerror}") from error

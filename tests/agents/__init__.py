@@ -1,0 +1,1 @@
+"""Against the real programs of other people; the marker is `agents`, and `make test-agents` runs them."""
