@@ -1,0 +1,208 @@
+"""Connecting Codex: our hooks in its settings, and what its person has to press so that it runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from goodbot.errors import FatalConnectorError
+from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+
+from goodbot_connectors.bridge import clients
+from goodbot_connectors.codex import beside, config_file, hooks_file, trust
+from goodbot_connectors.codex.trust import Trust
+from goodbot_connectors.foreign import ForeignFile
+
+ME = "me"
+NAME = "codex"
+PRESS = (
+    "start `codex`; at “Hooks need review” press 1, Enter, t (or `/hooks` in Codex): goodbot's two run "
+    "connectors/codex/hook"
+)
+_TELLS = {
+    Trust.NEW: f"Codex does not run goodbot's hooks yet: {PRESS}",
+    Trust.MODIFIED: f"Codex takes goodbot's hooks for others than those you trusted: {PRESS}",
+    Trust.DISABLED: "goodbot's hooks are switched off in Codex: `/hooks` in Codex switches them on",
+    Trust.ABSENT: "Codex runs no hooks of goodbot's: see whether its config.toml has `hooks = false`",
+}
+NEXT = """Codex asks you whether goodbot's hooks may run, unless you have said so before
+  Start `codex`. At “Hooks need review” press 1 and Enter; there Enter shows a hook (goodbot's are the
+  two that run connectors/codex/hook), and t trusts it. Later `/hooks` in Codex shows the same.
+  Until then answers are kept, but +1 and -1 go to the model before they count."""
+"""Its first line is a sentence; the others are printed as they are."""
+
+
+class CodexSetup(ConnectorSetup):
+    """Codex on this machine, whoever uses it here."""
+
+    title = "Codex"
+    guide = (
+        "Codex tells goodbot what was asked and answered by two hooks, and shows what goodbot says. goodbot "
+        "adds them to Codex' own settings, behind what is there.\n"
+        "Codex then asks you once whether it may run them: at “Hooks need review” press 1, Enter, and t."
+    )
+    pairs = False
+    owner: ClassVar[str] = ME
+
+    @property
+    def codex_home(self) -> Path:
+        """Where Codex keeps its settings: as it was when goodbot was connected, else as it is now."""
+        known = beside.codex_home(self._folder)
+        given = os.environ.get("CODEX_HOME", "")
+        return known or (Path(given).expanduser().absolute() if given else Path.home() / ".codex")
+
+    async def identify(self) -> Identity:
+        """Whoever uses Codex here. Raises FatalConnectorError where there is no Codex."""
+        if not self.codex_home.is_dir() and not _program():
+            raise FatalConnectorError(
+                "there is no Codex here: install it (`npm install -g @openai/codex`), start it once, "
+                "then try again"
+            )
+        return Identity(account="local", name=f"Codex ({self.codex_home})")
+
+    async def install(self, *, dry_run: bool) -> Sequence[str]:
+        """Our programs, our hooks, and ourselves in front of what is notified."""
+        lines = [
+            self._change(path, edit, what, dry_run=dry_run)
+            for path, edit, what in self._edits(await self._in_config())
+        ]
+        if not dry_run:
+            try:
+                beside.remember_codex(self._folder, self.codex_home)
+                beside.write_programs(self._folder)
+                known = beside.token(self._folder)
+                if clients.Clients(self._folder).who(known) is None:
+                    known = clients.create(self.home, NAME, ME)
+                beside.connect(self._folder, self.home, self.address, known)
+            except OSError as error:
+                raise FatalConnectorError(
+                    f"{error.filename or self._folder} cannot be written: {error.strerror}"
+                ) from error
+        done = [line for line in lines if line]
+        return done if dry_run else [*done, NEXT]
+
+    async def remove(self, *, dry_run: bool) -> Sequence[str]:
+        """Codex' settings as they were before us, then our programs."""
+        command, home = beside.command(self._folder), self.codex_home
+        hooks, config = self._file(home / "hooks.json"), self._file(home / "config.toml")
+        trusted = _places(hooks, lambda text: hooks_file.places(text, command))
+        inside = _places(config, lambda text: hooks_file.places(text, command, toml=True))
+        notify = str(self._folder / beside.NOTIFY)
+
+        def without(text: str) -> str:
+            text = hooks_file.out_of_toml(text, command)
+            text = config_file.without_trust(text, hooks.path, trusted)
+            text = config_file.without_trust(text, config.path, inside)
+            return config_file.without_notify(text, notify)
+
+        if dry_run:
+            changed = [one.path for one in (hooks, config) if one.written]
+            return [f"{path}: goodbot's lines" for path in changed]
+        lines: list[str] = []
+        if hooks.written:
+            lines.append(hooks.restore(lambda text: hooks_file.out_of_json(text, command)))
+        if config.written:
+            lines.append(config.restore(without))
+        try:
+            beside.remove(self._folder)
+        except OSError as error:
+            raise FatalConnectorError(
+                f"{error.filename} cannot be removed: {error.strerror}"
+            ) from error
+        clients.remove(self.home, NAME, ME)
+        return (
+            [*lines, "Codex that runs now asks goodbot until it is started again."] if lines else []
+        )
+
+    async def examine(self) -> Sequence[Check]:
+        """Whether our lines are in Codex' settings, and whether Codex runs them."""
+        command, home = beside.command(self._folder), self.codex_home
+        again = "`goodbot connect codex`"
+        if clients.Clients(self._folder).who(beside.token(self._folder)) is None:
+            return [_check(CheckState.FAIL, "goodbot's programs for it are not there", again)]
+        here = [
+            *hooks_file.places(self._file(home / "hooks.json").read(), command),
+            *hooks_file.places(self._file(home / "config.toml").read(), command, toml=True),
+        ]
+        if len(here) < len(hooks_file.EVENTS):
+            return [_check(CheckState.FAIL, f"goodbot's hooks are not in {home}", again)]
+        program = _program()
+        if not program:
+            text = "its program is not on the PATH, so it could not be asked whether it trusts the hooks"
+            return [_check(CheckState.WARN, text, PRESS)]
+        try:
+            asked = await trust.ask(program, home, command)
+        except FatalConnectorError as error:
+            return [_check(CheckState.WARN, str(error), PRESS)]
+        found = [_tell(asked)]
+        if asked.warnings:
+            text = f"it says of its hooks: {'; '.join(asked.warnings)[:300]}"
+            found.append(_check(CheckState.WARN, text, f"look at {home / 'hooks.json'}"))
+        return found
+
+    @property
+    def _folder(self) -> Path:
+        return self.home.absolute() / "connectors" / NAME
+
+    def _file(self, path: Path) -> ForeignFile:
+        check = json.loads if path.suffix == ".json" else tomllib.loads
+        return ForeignFile(path, self._folder / "before", check=check)
+
+    async def _in_config(self) -> bool:
+        """Whether our hooks go to config.toml: where there are others, and none in hooks.json."""
+        there = self._file(self.codex_home / "hooks.json").read()
+        return not there.strip() and hooks_file.inline(
+            self._file(self.codex_home / "config.toml").read()
+        )
+
+    def _edits(self, in_config: bool) -> list[tuple[Path, Callable[[str], str], str]]:
+        command, notify = beside.command(self._folder), str(self._folder / beside.NOTIFY)
+        hooks, config = self.codex_home / "hooks.json", self.codex_home / "config.toml"
+
+        def configured(text: str) -> str:
+            if in_config:
+                text = hooks_file.in_toml(text, command)
+            return config_file.with_notify(text, notify)
+
+        also = "hooks, and " if in_config else ""
+        edits = [(config, configured, f"{also}goodbot is notified of turns, and passes that on")]
+        if not in_config:
+            hooked: Callable[[str], str] = lambda text: hooks_file.in_json(text, command)  # noqa: E731
+            edits.insert(0, (hooks, hooked, f"hooks for {' and '.join(hooks_file.EVENTS)}"))
+        return edits
+
+    def _change(self, path: Path, edit: Callable[[str], str], what: str, *, dry_run: bool) -> str:
+        """One line of what was changed; empty if nothing had to be."""
+        file = self._file(path)
+        text = file.read()
+        changed = edit(text)
+        if changed == text:
+            return ""
+        if not dry_run:
+            file.write(changed)
+        return f"{path}: {what}"
+
+
+def _places(file: ForeignFile, find: Callable[[str], list[str]]) -> list[str]:
+    return find(file.read()) if file.written else []
+
+
+def _tell(asked: trust.Asked) -> Check:
+    """The worst of what Codex says of our hooks."""
+    for state, text in _TELLS.items():
+        if state in asked.hooks.values():
+            return _check(CheckState.WARN, text.partition(":")[0] + ".", text.partition(": ")[2])
+    return _check(CheckState.OK, "Codex trusts goodbot's hooks and runs them")
+
+
+def _check(state: CheckState, text: str, fix: str = "") -> Check:
+    return Check(part="codex hooks", state=state, text=text, fix=fix)
+
+
+def _program() -> str:
+    return shutil.which("codex") or ""
