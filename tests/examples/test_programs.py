@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+import pytest
 
 from tests.examples.support import ROOT, python, require_backend
 
 
-def run(example: str, tmp_path: Path) -> list[str]:
+def run(
+    example: str, tmp_path: Path, *arguments: str, seconds: float = 60, says: str = ""
+) -> list[str]:
+    """What it prints, line by line; `says` may stand on stderr."""
     require_backend()
-    done = python("-W", "error", str(ROOT / "examples" / example), cwd=tmp_path, seconds=60)
+    program = ("-W", "error", str(ROOT / "examples" / example), *arguments)
+    done = python(*program, cwd=tmp_path, seconds=seconds)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert all(says and says in line for line in done.stderr.splitlines()), done.stderr
     assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
     return done.stdout.splitlines()
 
@@ -45,3 +52,22 @@ def test_the_reward_plugin_decides_the_rewards(tmp_path: Path) -> None:
         "loopback:ann:+1": "+1.00",
     }
     assert [line.split()[1] for line in lines].count("held_out") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_agent_learns_from_outcomes_and_its_control_does_not(tmp_path: Path) -> None:
+    """The change's whole interval lies above 0 for true outcomes, and not for the same ones shuffled."""
+    unproven = "whether v1 is really served cannot be proven"
+    lines = run("tool_call_agent.py", tmp_path, "--exam", "40", seconds=880, says=unproven)
+    found = {
+        line[:20].strip(): [int(number) for number in re.findall(r"([+-]?\d+)%", line[20:])]
+        for line in lines[-2:]
+    }
+    # share before with its interval, share after with its, change with its
+    _, _, _, after, _, _, change, low, _ = found["outcomes"]
+    _, _, _, control, _, _, _, least, _ = found["the same, shuffled"]
+    assert low > 0, lines
+    assert change >= 20, lines
+    assert least <= 0, lines
+    assert after - control >= 20, lines
