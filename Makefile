@@ -6,13 +6,14 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-serving check format bench bench-learning bench-learning-quick clean
+.PHONY: help demo test test-serving test-agents check format bench bench-learning bench-learning-quick clean
 .PHONY: install install-test install-all
 
 help:
 	@echo "make demo     watch the tiny model learn from 40 ratings, in a minute"
 	@echo "make test     run the tests"
 	@echo "make test-serving  run the tests against the model servers that this machine has"
+	@echo "make test-agents   run the tests against OpenClaw, Claude Code, Codex and others' clients (npm installs them under build/)"
 	@echo "make check    run the linters and the type checker"
 	@echo "make bench    run the benchmarks and print their tables"
 	@echo "make bench-learning        compare the arms on streams of ratings (two hours; goes on where it stopped)"
@@ -54,6 +55,10 @@ test: $(VENV)/installed-test
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test
 	$(BIN)/python -m pytest -m serving -rs $(ARGS)
+
+# Against real agents and clients, pinned in tests/agents/programs.py; the first run installs them.
+test-agents: $(VENV)/installed-test
+	$(BIN)/python -m pytest -m agents -rs --timeout 600 $(ARGS)
 
 check: $(VENV)/installed-all
 	$(BIN)/ruff check

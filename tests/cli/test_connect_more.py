@@ -206,7 +206,8 @@ def test_the_link_of_a_bot_that_was_connected_by_a_script(home: Path, unused_tcp
 
 def test_init_offers_every_platform(home: Path) -> None:
     with Screen("init", home=home) as ada:
-        ada.sees("1 Telegram", "2 Discord", "3 Slack", "4 Teams", "5 The browser", "6 Only this")
+        ada.sees("1 Telegram", "2 Discord", "3 Slack", "4 Teams")
+        ada.sees("Claude Code", "Codex", "OpenClaw", "The browser", "Only this terminal")
         ada.sees("Your choice [1]")
         ada.type(CTRL_C)
         assert ada.ends() == 130
