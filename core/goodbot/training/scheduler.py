@@ -25,8 +25,6 @@ logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 30.0
 _PRESSURE_SECONDS = 10.0
-_REST, _LONGEST_REST = 20, 0.5
-"""Between two looks, so many times what the last one took, but at most these seconds."""
 """How often it looks, while a run is under way, whether the machine is needed for something else."""
 _PATIENCE_SECONDS = 600.0
 """Where somebody always talks, a run that is due starts after so long all the same."""
@@ -106,7 +104,7 @@ class Scheduler:
         try:
             while True:
                 self._wake.clear()
-                began, seconds = self._clock.monotonic(), _CHECK_SECONDS
+                seconds = _CHECK_SECONDS
                 if self.training:
                     seconds = await self._give_way()
                 else:
@@ -116,10 +114,7 @@ class Scheduler:
                         logger.error("training could not start: %s", error)
                     except Exception:
                         logger.exception("training could not start")
-                spent = self._clock.monotonic() - began
                 await woken(self._wake, self._clock, seconds)
-                if rest := min(spent * _REST, _LONGEST_REST):  # ratings may come by the hundred
-                    await self._clock.sleep(rest)
         finally:
             await self.suspend()
 
