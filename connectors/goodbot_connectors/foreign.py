@@ -23,8 +23,7 @@ from goodbot.errors import FatalConnectorError
 __all__ = ["ForeignFile"]
 
 _BOM = "\ufeff"
-_LARGEST = 16 * 1024 * 1024
-"""Bytes. Settings are never so long; what is, is something else."""
+_LARGEST = 16 * 1024 * 1024  # bytes; settings are never so long, what is, is something else
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +31,11 @@ class _Record:
     """What we know of a file that we have written."""
 
     path: str
-    existed: bool
-    """Whether it was there before us."""
-    wrote: str
-    """SHA-256 of what we wrote last."""
+    existed: bool  # before us
+    wrote: str  # SHA-256 of what we wrote last
     alone: bool = True
     """False once somebody else wrote between two writes of ours: their part must survive."""
-    made: tuple[str, ...] = ()
-    """Directories that we made for it, the innermost first."""
+    made: tuple[str, ...] = ()  # directories that we made for it, the innermost first
 
 
 class ForeignFile:
@@ -66,6 +62,12 @@ class ForeignFile:
     def written(self) -> bool:
         """Whether we have written it, and not restored it since."""
         return self._note.exists()
+
+    @property
+    def alone(self) -> bool:
+        """Whether nobody else has written it since we did: `restore` leaves it as it was before us."""
+        record = self._record()
+        return record is not None and record.alone and _digest(self._bytes() or b"") == record.wrote
 
     def read(self) -> str:
         """Its text without a byte order mark, line ends as they are; "" when there is none."""
@@ -245,11 +247,9 @@ class ForeignFile:
 
     def _leave(self, record: _Record | None) -> None:
         """Forget what it was; directories that we made go, if nothing else is in them."""
-        for made in record.made if record else ():
-            try:
+        with contextlib.suppress(OSError):
+            for made in record.made if record else ():
                 os.rmdir(made)
-            except OSError:
-                break
         self._forget()
 
     def _forget(self) -> None:

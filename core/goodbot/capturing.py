@@ -99,7 +99,7 @@ class Capturing:
         same = there.response.split() == seen.response.split()
         level = self._authorization.level
         if (same or level(event.user) >= level(there.talker)) and self._teaches(seen):
-            await traces.enrich(db, turn, seen)
+            await traces.enrich(db, turn, seen, same=same)
 
     async def _name(
         self, db: aiosqlite.Connection, event: CaptureEvent, turn: str, call: traces.SameCall

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 import aiosqlite
@@ -40,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 _STALE_SECONDS = 600.0
 """A question that waited longer for a restart, the model's absences aside, is not answered any more."""
+_REFUSALS = (Outcome.CONFLICT, Outcome.DENIED, Outcome.FAILED)
 
 Work = Callable[[Event], Awaitable[None]]
 Tell = Callable[[Notice], Awaitable[None]]
@@ -107,10 +109,16 @@ class Dispatcher:
         captured: list[Captured] = []
 
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
-            receipts = [
-                wrong or await self._take(db, event, changed, anywhere, captured)
-                for event, wrong in zip(events, refused, strict=True)
-            ]
+            receipts = list[Receipt]()
+            of_one = dict[str, Receipt]()  # what was refused of a request; the rest goes with it
+            for event, wrong in zip(events, refused, strict=True):
+                if (before := of_one.get(event.digest)) is not None:
+                    receipts.append(replace(before, event_id=event.event_id))
+                    continue
+                receipt = wrong or await self._take(db, event, changed, anywhere, captured)
+                receipts.append(receipt)
+                if event.digest and receipt.outcome in _REFUSALS:
+                    of_one[event.digest] = receipt
             if cursor is not None:
                 await inbox.set_cursor(db, connector, cursor)
             return receipts

@@ -148,6 +148,8 @@ class ConnectorSetup(ABC):
     """goodbot's directory; set, with `address`, by who makes the setup."""
     address: str = "http://127.0.0.1:8321"
     """The daemon's base URL, as `ConnectorHost.address`."""
+    socket: bool = False
+    """Whether the daemon is to listen at its Unix socket, too (`[http] socket`); set like `address`."""
     channels: Sequence[str] = ()
     """Ids of the shared channels in which the bot is on, as far as the doctor knows them."""
 

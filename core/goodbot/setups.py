@@ -28,6 +28,7 @@ def prepared(
     setup = made(secrets, settings)
     setup.home = config.home
     setup.address = Http(replace(config.http, url="")).address
+    setup.socket = config.http.socket
     return setup
 
 

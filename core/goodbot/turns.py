@@ -57,11 +57,22 @@ class Turn:
             prompt_tokens=(), tokens=(), logprobs=(),
         )  # fmt: skip
 
+    @property
+    def question(self) -> Message:
+        """What was asked: an agent's prompt goes on behind it, with its calls and their results."""
+        return self.messages[self._asked_at()]
+
+    def _asked_at(self) -> int:
+        """Where the question is: the last message of a user, else the last one."""
+        last = len(self.messages) - 1
+        return next((n for n in range(last, -1, -1) if self.messages[n]["role"] == "user"), last)
+
     def without_history(self) -> Turn:
         """The turn with all earlier exchanges taken out of its prompt, whoever they were with."""
-        kept = [message for message in self.messages[:-1] if message["role"] == "system"]
+        start = self._asked_at()
+        kept = [message for message in self.messages[:start] if message["role"] == "system"]
         return replace(
-            self, messages=[*kept, self.messages[-1]], context=(), prompt_tokens=(), tokens=(),
+            self, messages=[*kept, *self.messages[start:]], context=(), prompt_tokens=(), tokens=(),
             logprobs=(),
         )  # fmt: skip
 

@@ -21,7 +21,7 @@ from goodbot.testing.fakes.slack import FakeSlack  # noqa: E402
 from goodbot_connectors.slack import manifest as made  # noqa: E402
 
 BOT, APP = "GOODBOT_SLACK_BOT_TOKEN", "GOODBOT_SLACK_APP_TOKEN"
-PLATFORMS = "discord, slack, teams, telegram, web"
+PLATFORMS = "api, claude_code, codex, discord, openclaw, slack, teams, telegram, web"
 CONFIG = '[connectors.slack]\napi_base = "{url}"\n'
 WITH_MODEL = '# my bot\n[model]\npath = "demo"\n\n' + CONFIG
 
@@ -204,7 +204,7 @@ def test_a_script_answers_with_flags(home: Path, far: Far[FakeSlack]) -> None:
         ),
         (
             ("manifest", "pigeon"),
-            "no connector is named 'pigeon'; there are: discord, slack, teams",
+            f"no connector is named 'pigeon'; there are: {PLATFORMS.replace(', web', '')}",
         ),
         (("manifest", "telegram"), "takes no manifest: `goodbot connect telegram` sets it up"),
         (("disconnect", "telegram"), "is not connected; there are: none"),

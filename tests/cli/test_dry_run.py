@@ -9,10 +9,10 @@ def test_with_no_ratings_it_says_why_and_exits_with_2(bot: Bot) -> None:
     need_backend()
     done = bot.call("train", "--dry-run")
     assert (done.returncode, done.stderr) == (2, "")
-    assert done.stdout.splitlines() == [
-        "There is nothing to train on: rate some answers first.",
-        "Now: it does not start by itself: 0 of 40 ratings until the next training.",
-    ]
+    nothing, now = done.stdout.splitlines()
+    assert nothing == "There is nothing to train on: rate some answers first."
+    why = "Now: it does not start by itself: 0 of 40 ratings until the next training."
+    assert now.startswith(why), "what else the machine does may follow"
 
 
 def test_the_real_worker_s_numbers_reach_the_terminal(running: Bot) -> None:

@@ -123,9 +123,9 @@ def test_a_new_config_says_what_else_can_be_set(home: Path) -> None:
 def test_wrong_answers_are_asked_again(home: Path, telegram: int) -> None:
     on_telegram(home, telegram)
     with Screen("init", home=home) as ada:
-        ada.answer("Step 1 of 8", "7")
-        ada.answer("Type a number from 1 to 6, b to go back, q to leave", "morse code")
-        ada.answer("Type a number from 1 to 6")
+        ada.answer("Step 1 of 8", "11")
+        ada.answer("Type a number from 1 to 10, b to go back, q to leave", "morse code")
+        ada.answer("Type a number from 1 to 10")
         for wrong, sentence in (
             ("", "The token is empty"),
             ("good morning", "spaces in it"),
@@ -306,7 +306,7 @@ def test_everything_as_flags(home: Path, telegram: int) -> None:
         "ok": True, "config": str(file), "platform": "telegram", "bot": "@the_good_bot",
         "link": "https://t.me/the_good_bot", "token": "file", "backend": "torch", "model": MODEL,
         "preset": "aggressive", "schedule": "03:30", "owners": ["1001"], "pairing_code": "",
-        "start": "no", "missing": [], "next": "goodbot run",
+        "start": "no", "missing": [], "changed": [], "next": "goodbot run",
     }  # fmt: skip
     assert SECRET not in done.stdout + done.stderr + file.read_text()
     assert SECRET in (home / ".goodbot" / "secrets.env").read_text()

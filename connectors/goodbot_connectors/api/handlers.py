@@ -60,7 +60,7 @@ class Handlers:
         self, request: web.Request, client: Client, body: Mapping[str, Any]
     ) -> dict[str, Any]:
         stamp = self._stamp(request, client, body, body.get("session", ""))
-        events = requests.capture(body, stamp, client.name)
+        events = requests.capture(body, stamp, client.name, admin=client.admin)
         receipt, *said = await self._connector.host.submit(events)
         _accepted(receipt, client)
         for one in said:

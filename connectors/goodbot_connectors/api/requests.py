@@ -63,12 +63,13 @@ def identity(key: str | None, route: str, user: str, body: Mapping[str, Any]) ->
     return f"key-{id_}", hashlib.sha256(text.encode()).hexdigest()
 
 
-def capture(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[Event]:
+def capture(body: Mapping[str, Any], stamp: Stamp, client: str, *, admin: bool) -> list[Event]:
     """The events of a checked body of `POST /v1/turns`: the answer, and what is said of it at once.
 
-    That names it by a message of its own: the turn may be one that another program has reported.
+    That names it by a message of its own: the turn may be one that another program has reported. Only
+    an `admin` client joins what others have reported: a trace would be a key to their answers.
     """
-    answer = _answer(body, stamp)
+    answer = _answer(body, stamp, admin=admin)
     if (said := body.get("feedback")) is None:
         return [answer]
     named = answer if answer.message_id else replace(answer, message_id=turn_id(answer))
@@ -82,13 +83,13 @@ def capture(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[Event]:
     ]
 
 
-def _answer(body: Mapping[str, Any], stamp: Stamp) -> CaptureEvent:
+def _answer(body: Mapping[str, Any], stamp: Stamp, *, admin: bool) -> CaptureEvent:
     tokens = body.get("tokens", ())
     version = body.get("version")
     return CaptureEvent(
         **stamp.fields(), messages=tuple(body["messages"]), response=body["response"],
         model=body.get("model", ""), version=None if version is None else int(version),
-        message_id=body.get("message_id", ""), trace=body.get("trace", ""),
+        message_id=body.get("message_id", ""), trace=body.get("trace", "") if admin else "",
         kind=body.get("kind", "main"), temperature=float(body.get("temperature", 1.0)),
         prompt_tokens=tuple(int(one) for one in body.get("prompt_tokens", ())),
         tokens=tuple(int(one["id"]) for one in tokens),
@@ -97,7 +98,10 @@ def _answer(body: Mapping[str, Any], stamp: Stamp) -> CaptureEvent:
 
 
 def ratings(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[RatingEvent]:
-    """The events of a checked body of `POST /v1/feedback`."""
+    """The events of a checked body of `POST /v1/feedback`.
+
+    The first has the request's own id, whatever it is: that tells whether the id was used before.
+    """
     outcome = body.get("kind") == "outcome"
     turn, found = body["turn"], list[RatingEvent]()
     if "score" in body:
@@ -113,7 +117,11 @@ def ratings(body: Mapping[str, Any], stamp: Stamp, client: str) -> list[RatingEv
     for name, kind in (("comment", RatingKind.COMMENT), ("better", RatingKind.BETTER)):
         if name in body:
             said = RatingEvent(
-                **stamp.fields(f":{name}"), turn=turn, kind=kind, text=body[name], source=SOURCE
+                **stamp.fields(f":{name}" if found else ""),
+                turn=turn,
+                kind=kind,
+                text=body[name],
+                source=SOURCE,
             )
             found.append(said)
     return found

@@ -35,6 +35,8 @@ _MOST_NEWS = 20
 _LONGEST = 2000
 _LATER = "That takes longer: `status` tells how it goes, and I will say what it came to."
 
+_STOPPING = "goodbot is stopping: `status` tells later whether it was done."
+
 
 class LocalConnector(Connector):
     """There is nothing to connect to: it runs from `start` to `stop`, and whoever has a token calls.
@@ -64,9 +66,10 @@ class LocalConnector(Connector):
 
     async def stop(self) -> None:
         self.running = False
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(RetriableError("goodbot is stopping: ask again in a moment"))
+        for event_id, waiting in self._waiting.items():
+            if not waiting.done():  # it is stored: asked again under another id, it was done twice
+                receipt = Receipt(event_id=event_id, outcome=Outcome.ACCEPTED, text=_STOPPING)
+                waiting.set_result(receipt)
 
     # What a subclass makes events with
 

@@ -27,7 +27,7 @@ from goodbot.events import (
 from goodbot_connectors.bridge.local import LocalConnector
 from goodbot_connectors.claude_code import SPEC, beside, transcript
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
-from goodbot_connectors.claude_code.meant import meant, quote
+from goodbot_connectors.claude_code.meant import meant, quote, surplus
 from goodbot_connectors.claude_code.payloads import (
     EXPANDED,
     LONGEST,
@@ -205,7 +205,7 @@ class ClaudeCodeConnector(LocalConnector):
     ) -> str:
         count, args = "", called.args
         if name == "stars":
-            count, _, args = args.partition(" ")
+            count, args = (*args.split(None, 1), "", "")[:2]
         found = meant(session, args)
         if found.answer is not None and not found.named and await self._older(session, called):
             await self._lost(session)
@@ -214,6 +214,8 @@ class ClaudeCodeConnector(LocalConnector):
             return found.why
         turn = found.answer.turn
         if name in ("stars", "undo"):
+            if found.rest:
+                return surplus(session, f"{name} {count}".strip())
             words = f"{count} {turn}".strip()
             receipt = await self.command(user, channel, name, words, event_id=called.prompt_id)
             return receipt.text

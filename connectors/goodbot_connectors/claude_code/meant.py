@@ -9,6 +9,8 @@ from goodbot_connectors.claude_code.sessions import Answer, Asked, Session
 _LISTED = 5
 _SHORTEST = 4
 """Characters that name an answer."""
+_WHOLE = 6
+"""Characters of a name as it is shown."""
 NOTHING = (
     "There is no answer in this session that goodbot has kept, so there is nothing to rate. "
     "The next one will be."
@@ -29,7 +31,7 @@ class Meant:
 
 def meant(session: Session, args: str) -> Meant:
     """The answer that the first word of `args` names, else the last that was shown."""
-    word, _, rest = args.partition(" ")
+    word, rest = (*args.split(None, 1), "", "")[:2]
     named = _named(session, word)
     if len(named) == 1:
         return Meant(answer=named[0], rest=rest.strip(), named=True)
@@ -37,6 +39,10 @@ def meant(session: Session, args: str) -> Meant:
         return Meant(why=f"{word} names several answers: type more of it.\n{listed(session)}")
     if not any(session.kept()):
         return Meant(why=NOTHING)
+    if _is_name(word):
+        return Meant(
+            why=f"No answer kept of this session is called {word}; nothing was rated.\n{listed(session)}"
+        )
     last = session.asked[-1]
     if len(last.answers) == 1 and not last.missed:
         return Meant(answer=last.answers[0], rest=args)
@@ -59,15 +65,33 @@ def _unclear(last: Asked) -> str:
 def listed(session: Session) -> str:
     """What can be rated, newest first, with what to type."""
     lines = [
-        f"  /rl good {answer.turn[:6]}  “{_short(asked.text, 30)}” → “{_short(answer.text, 40)}”"
+        f"  /rl good {answer.turn[:_WHOLE]}  “{_short(asked.text, 30)}” → “{_short(answer.text, 40)}”"
         for asked, answer in session.kept()
     ]
     return "\n".join(lines[:_LISTED])
 
 
+def surplus(session: Session, typed: str) -> str:
+    """Why words behind a command that takes none are not passed over: they may be a mistyped name."""
+    return (
+        f"Nothing was rated: behind `/rl {typed}` goes the name of an answer, or nothing.\n"
+        f"{listed(session)}"
+    )
+
+
 def quote(answer: Answer) -> str:
     """How an answer begins."""
     return f"“{_short(answer.text, 40)}”"
+
+
+def _is_name(word: str) -> bool:
+    """Whether it is an answer's name rather than a word of a reason: mistyped, or of an older answer."""
+    digits = sum(one in "0123456789" for one in word)
+    return (
+        len(word) >= _WHOLE
+        and digits > 0
+        and all(one in "0123456789abcdef" for one in word.lower())
+    )
 
 
 def _named(session: Session, word: str) -> list[Answer]:

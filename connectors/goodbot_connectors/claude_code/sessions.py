@@ -68,6 +68,8 @@ class Session:
     queued: bool = False
     """Whether prompts have had to queue: from then on hooks alone do not tell which one is answered."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    forgotten: bool = False
+    """Whether its person has asked for that while somebody held it: it is stored no more."""
 
     def find(self, prompt_id: str) -> Asked | None:
         """The turn of this id."""
@@ -185,10 +187,14 @@ class Sessions:
 
     async def save(self, session: Session) -> bool:
         """Store it; what cannot be stored (False) is known until the next restart."""
+        if session.forgotten:
+            return True
         key = f"{session.user} {session.id}"
         session.prune(self.oldest)
         try:
             await self._put(key, session)
+            if session.forgotten:  # meanwhile
+                return True
             if next(reversed(self._order), "") != key:
                 self._order.pop(key, None)
                 self._order[key] = min((one.at for one in session.asked), default=0.0)
@@ -203,8 +209,14 @@ class Sessions:
         return True
 
     async def forget(self, user: str) -> None:
-        """Drop all that a person has said. Raises StoreError."""
-        mine = [key for key in self._order if key.rpartition(" ")[0] == user]
+        """Drop all that a person has said, unsaved too. Raises StoreError; then it is to be called again."""
+        keys = dict.fromkeys([*self._order, *self._open])
+        mine = [key for key in keys if key.rpartition(" ")[0] == user]
+        for key in mine:  # before the first wait: a hook that holds one stores nothing old
+            self._order.setdefault(key, 0.0)
+            session = self._open.pop(key, None)
+            if session is not None:
+                session.asked, session.queued, session.forgotten = [], False, True
         for key in mine:
             await self._drop(key)
         if mine:

@@ -23,7 +23,7 @@ from goodbot_connectors.codex import shim
 from goodbot_connectors.fields import as_json, string
 
 HOOK, NOTIFY, SHIM, WHERE = "hook", "notify", "shim.py", "codex.json"
-_FILES = (HOOK, NOTIFY, SHIM, WHERE, shim.CONNECTION, shim.TOLD)
+_FILES = (HOOK, NOTIFY, SHIM, WHERE, shim.CONNECTION)
 _ABOUT = "# goodbot: made by `goodbot connect codex`, taken away by `goodbot disconnect codex`.\n"
 _SECONDS = 2.0
 
@@ -54,6 +54,7 @@ def programs(folder: Path) -> dict[str, tuple[str, int]]:
 def write_programs(folder: Path) -> bool:
     """Make them as they are to be; False if they were. Raises OSError."""
     changed = False
+    (folder / shim.MISSED).mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, (text, mode) in programs(folder).items():
         changed |= _write(folder / name, text, mode)
     return changed
@@ -116,28 +117,35 @@ def codex_home(folder: Path) -> Path | None:
     return Path(found) if found else None
 
 
-def missed(folder: Path) -> frozenset[str]:
-    """Sessions that have called while we were not there."""
-    try:
-        return frozenset((folder / shim.TOLD).read_text(encoding="utf-8").split("\n"))
-    except (OSError, ValueError):
-        return frozenset()
+def missed(folder: Path, session: str) -> bool:
+    """Whether this session has called while we were not there."""
+    return shim.identifier(session) and (folder / shim.MISSED / session).exists()
 
 
 def forgive(folder: Path, session: str) -> None:
-    """Strike a session from them."""
-    left = missed(folder) - {session, ""}
+    """Strike it out."""
+    if shim.identifier(session):
+        with contextlib.suppress(OSError):
+            (folder / shim.MISSED / session).unlink(missing_ok=True)
+
+
+def forgive_old(folder: Path, before: float) -> None:
+    """Strike out those of before then (seconds since the epoch): nothing is known of them any more."""
     with contextlib.suppress(OSError):
-        if left:
-            (folder / shim.TOLD).write_text("\n".join(sorted(left)), encoding="utf-8")
-        else:
-            (folder / shim.TOLD).unlink()
+        for path in (folder / shim.MISSED).iterdir():
+            if path.stat().st_mtime < before:
+                path.unlink(missing_ok=True)
 
 
 def remove(folder: Path) -> None:
     """Take it all away. Raises OSError."""
     for name in _FILES:
         (folder / name).unlink(missing_ok=True)
+    marks = folder / shim.MISSED
+    if marks.is_dir():
+        for path in marks.iterdir():
+            path.unlink(missing_ok=True)
+        marks.rmdir()
 
 
 def _write(path: Path, text: str, mode: int) -> bool:

@@ -16,7 +16,7 @@ from goodbot.events import CaptureEvent, ChannelRef, Outcome, RatingEvent, Ratin
 from goodbot_connectors.bridge.clients import Client
 from goodbot_connectors.bridge.guard import RefusedError, guarded, json_object
 from goodbot_connectors.bridge.local import LocalConnector
-from goodbot_connectors.codex import SPEC, beside, replies, session, threads, words
+from goodbot_connectors.codex import SPEC, beside, replies, session, shim, threads, words
 from goodbot_connectors.codex.session import Session
 from goodbot_connectors.codex.sessions import Sessions
 from goodbot_connectors.codex.threads import Threads
@@ -37,8 +37,9 @@ COMMANDS = ("status", "why")
 """Beside what is about an answer. What only an owner may do is not done from here: programs write prompts,
 too, and an agent may start others."""
 _KINDS = {"reason": RatingKind.COMMENT, "better": RatingKind.BETTER, "undo": RatingKind.RETRACT}
-_LONGEST_ID = 200
 _QUOTED = 40
+_MISSED_DAYS, _DAY = 30, 86_400.0
+"""How long it is known of a session, at least, that it spoke while we were not there."""
 
 
 class CodexConnector(LocalConnector):
@@ -61,6 +62,9 @@ class CodexConnector(LocalConnector):
 
     async def start(self) -> None:
         await self._sessions.start()
+        # A session that is still kept is not struck out.
+        days = max(_MISSED_DAYS, self.settings.keep_days)
+        beside.forgive_old(self.host.state_dir, self.host.clock.now() - days * _DAY)
         await beside.refresh(self.host.state_dir, self.host.address)
         await super().start()
 
@@ -228,8 +232,10 @@ class CodexConnector(LocalConnector):
 
     async def _missed(self, told: str, name: str) -> None:
         """Know less of a session, once Codex had something to say in it and we were not there."""
-        if told in beside.missed(self.host.state_dir):
-            async with self._lock:
+        if not beside.missed(self.host.state_dir, told):
+            return
+        async with self._lock:
+            if beside.missed(self.host.state_dir, told):  # another event may have been quicker
                 await self._put(name, (await self._sessions.get(name)).lost())
                 beside.forgive(self.host.state_dir, told)
 
@@ -242,7 +248,7 @@ class CodexConnector(LocalConnector):
 
 def _id(event: Json, key: str) -> str:
     found = string(event, key)
-    if not found or len(found) > _LONGEST_ID or not found.isascii() or not found.isprintable():
+    if not found or len(found) > shim.LONGEST_ID or not found.isascii() or not found.isprintable():
         raise RefusedError(400, f"It has no {key}: is that Codex?")
     return found
 

@@ -16,8 +16,10 @@ SECONDS = {"hook": 8.0, "notify": 15.0}
 CONNECTION = "connection"
 """The file beside this one (0600): `unix PATH` and `tcp HOST PORT` in the order in which they are tried,
 `host NAME` for the header, `token TOKEN`."""
-TOLD = "told"
-"""Which sessions were told that goodbot is not there; the newest few."""
+MISSED = "missed"
+"""The directory beside this file with an empty file for each session that was told that goodbot is not there:
+nothing that two sessions at once could take from each other."""
+LONGEST_ID = 200
 BARE = ("+1", "-1", "\U0001f44d", "\U0001f44e")
 """A whole prompt of these rates."""
 WORDS = ("good", "bad", "undo", "status", "why", "help")
@@ -42,6 +44,12 @@ def meant(prompt: str) -> str:
     if head.lower() == "rl" and rest.strip().lower() in WORDS:
         return rest.strip().lower()
     return ""
+
+
+def identifier(text: str) -> bool:
+    """Whether it can be an id of Codex', and with that a file's name."""
+    plain = text.replace("-", "").replace("_", "")
+    return len(text) <= LONGEST_ID and plain.isascii() and plain.isalnum()
 
 
 def main(arguments: list[str]) -> None:
@@ -143,21 +151,15 @@ def _without(folder: str, data: bytes, why: str) -> bytes:
         prompt = event.get("prompt")
         if isinstance(prompt, str) and meant(prompt):
             return json.dumps({"decision": "block", "reason": _NOT_RATED + why}).encode()
-        session = str(event["session_id"])
+        session = event["session_id"]
+        if not identifier(session):
+            return b""
     except (ValueError, KeyError, TypeError, AttributeError):
         return b""
-    path = folder + "/" + TOLD
     try:
-        try:
-            with open(path, encoding="utf-8") as file:
-                told = file.read().split("\n")[-50:]
-        except FileNotFoundError:
-            told = []
-        if session in told:
-            return b""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("\n".join([*told, session]))
-    except (OSError, ValueError):
+        with open(f"{folder}/{MISSED}/{session}", "x"):
+            pass
+    except OSError:  # it was told before
         return b""  # where that cannot be kept, it is not said at every prompt
     return json.dumps({"systemMessage": why}).encode()
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from goodbot.clock import Clock, SystemClock
 from goodbot.errors import FatalConnectorError, GoodbotError
+from goodbot.lock import short_socket, socket_path
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.web.http import SOCKET
 
 from goodbot_connectors.bridge import clients
 from goodbot_connectors.foreign import ForeignFile
@@ -59,6 +61,11 @@ class OpenClawSetup(ConnectorSetup):
         """What the plugin reads its token from (0600)."""
         return self.home / "connectors" / NAME / "plugin.token"
 
+    @property
+    def _socket(self) -> str:
+        """Where goodbot listens and nobody else can; empty where it has only the port."""
+        return str(socket_path(self.home, SOCKET)) if self.socket else ""
+
     def _file(self) -> ForeignFile:
         return ForeignFile(self.program.file, self.home / "connectors" / NAME / "before")
 
@@ -98,7 +105,7 @@ class OpenClawSetup(ConnectorSetup):
             "enabled": True,
             "hooks": {"allowConversationAccess": True},
             "config": {
-                "url": self.address, "tokenFile": str(self.token_file),
+                "url": self.address, "socket": self._socket, "tokenFile": str(self.token_file),
                 "buttons": self.settings.buttons, "groupButtons": self.settings.group_buttons,
                 "systemPrompt": self.settings.system_prompt,
             },
@@ -111,28 +118,39 @@ class OpenClawSetup(ConnectorSetup):
             return ()
         if dry_run:
             return (f"openclaw plugins uninstall {ID}", f"{program.file} is put back as it was")
-        lines: list[str] = []
+        lines, gone = list[str](), False
         if program.path:
             with file.lent():
-                await self._uninstall(program, lines)
+                gone = await self._uninstall(program, lines)
         else:
             lines.append(
                 "there is no `openclaw` program any more: its list of plugins was not changed"
             )
-        lines.append(file.restore(lambda text: text))
+        if gone or file.alone or str(PLUGIN) not in file.read():
+            lines.append(file.restore(lambda text: text))
+        else:
+            lines.append(
+                f"{file.path} still names the plugin: run `goodbot connect openclaw` and then"
+                " `goodbot disconnect openclaw` again"
+            )
         clients.remove(self.home, NAME, CLIENT)
         with contextlib.suppress(FileNotFoundError):
             self.token_file.unlink()
         return lines
 
-    async def _uninstall(self, program: Program, lines: list[str]) -> None:
-        """By its own commands: they find our part whatever else has changed in its settings."""
+    async def _uninstall(self, program: Program, lines: list[str]) -> bool:
+        """By its own commands: they find our part whatever else has changed in its settings.
+
+        False when they failed; why is among `lines`.
+        """
         try:
             await program.run("plugins", "uninstall", ID, "--force")
             await program.run("config", "unset", f"plugins.entries.{ID}")
             lines.append(f"openclaw has uninstalled {ID}")
         except FatalConnectorError as error:
             lines.append(str(error))
+            return False
+        return True
 
     async def examine(self) -> Sequence[Check]:
         """Whether the program is there, the plugin linked and let in, and when it was heard of last."""
@@ -184,10 +202,14 @@ class OpenClawSetup(ConnectorSetup):
         """Whether its settings name our plugin, our address and our token's file; comments may be there."""
         try:
             text = file.read_text(encoding="utf-8")
-        except (OSError, ValueError):
+            wanted = (str(PLUGIN), self.address, str(self.token_file), self._socket)
+        except (OSError, ValueError, GoodbotError):
             return False
-        wanted = (str(PLUGIN), self.address, str(self.token_file))
-        return all(json.dumps(one, ensure_ascii=False) in text for one in wanted)
+        place = self.home / SOCKET
+        stale = "" if self.socket else str(short_socket(place) or place)
+        if stale and json.dumps(stale, ensure_ascii=False) in text:
+            return False
+        return all(json.dumps(one, ensure_ascii=False) in text for one in wanted if one)
 
 
 def _check(part: str, good: bool, text: str, fix: str) -> Check:

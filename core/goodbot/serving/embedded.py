@@ -19,6 +19,9 @@ from goodbot.serving.sampler_process import SamplerProcess
 
 logger = logging.getLogger(__name__)
 
+_ROOM_SECONDS = 120.0
+"""So long new questions wait for the answers in flight, before a training has to."""
+
 
 class EmbeddedServer(Server):
     """A child process that samples with one backend, many answers at once."""
@@ -128,10 +131,14 @@ class EmbeddedServer(Server):
         return {str(text): float(logprob) for text, logprob in tokens.items()}
 
     async def make_room(self) -> bool:
-        """Once the answers in flight are done, the child is stopped."""
+        """Once the answers in flight are done, the child is stopped; False where they take too long."""
         self._open.clear()
         try:
-            await self._idle.wait()
+            try:
+                await asyncio.wait_for(self._idle.wait(), _ROOM_SECONDS)
+            except TimeoutError:
+                self._open.set()
+                return False
             self._away = True
             await self._sampler.stop()
         except BaseException:

@@ -84,7 +84,15 @@ class ServedModel(OwnModel):
     async def far_side(self, question: Question) -> AsyncGenerator[FarSide | None]:
         request = self._request(question, checked=False)  # a server of its own knows best what fits
         await self._present()
-        async with self._server.far_side(request) as found:
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                found = await stack.enter_async_context(self._server.far_side(request))
+            except (AdapterError, ServerError):
+                if question.version is not None or request.version is None:
+                    raise
+                # the version that is tried is not there: the active one answers, as in a chat
+                active = self._request(question, tried=False, checked=False)
+                found = await stack.enter_async_context(self._server.far_side(active))
             yield found
 
     async def _present(self) -> None:

@@ -29,10 +29,14 @@ _OWNERS = (
     " (SELECT value AS person FROM json_each(:owners)"
     " UNION SELECT person FROM grants WHERE role = 'owner') owner)"
 )
+# Of a turn that several connectors have seen, it takes everybody's whom one of them has seen there.
+_SEEN = "s.connector || ':' || s.talker"
 CONSENT = (
-    f"(t.channel_kind = 'shared' OR {_PERSON} IN (SELECT person FROM shares)"  # noqa: S608
+    f"(t.channel_kind = 'shared' OR (({_PERSON} IN (SELECT person FROM shares)"  # noqa: S608
     f" OR ({_PERSON} IN {_OWNERS} AND NOT EXISTS"
     f" (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {_OWNERS})))"
+    f" AND NOT EXISTS (SELECT 1 FROM traces s WHERE s.turn = t.id"
+    f" AND {_SEEN} NOT IN (SELECT person FROM shares) AND {_SEEN} NOT IN {_OWNERS})))"
 )
 OPINIONS = (
     "json_group_object(l.rater, json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars))))"

@@ -120,7 +120,9 @@ async def _answers_to(db: aiosqlite.Connection, persons: Sequence[str]) -> set[s
         connector, _, id_ = who.partition(":")
         query = (
             "SELECT id FROM turns WHERE (connector, talker) = (:connector, :id)"
-            " UNION SELECT turn FROM traces WHERE (connector, talker) = (:connector, :id)"
+            # The other calls of the same run of an agent hold their words, whoever reported them.
+            " UNION SELECT o.turn FROM traces s JOIN traces o ON o.trace = s.trace"
+            " WHERE (s.connector, s.talker) = (:connector, :id)"
         )
         rows = await fetch(db, query, {"connector": connector, "id": id_})
         found.update([row[0] for row in rows])
@@ -132,7 +134,8 @@ async def _in_prompts(
 ) -> tuple[list[Turn], set[str]]:
     """Answers to others that were shown the persons' words: scrubbed ones, and ids of quoting ones.
 
-    A turn from before it was recorded whose words a prompt holds loses all of its history.
+    A turn that does not say whose words its prompt holds loses all of its history: one from before
+    that was recorded, and another program's of a channel that the persons were seen in.
     """
     rows = await fetch(
         db,
@@ -140,7 +143,11 @@ async def _in_prompts(
         " WHERE json_extract(c.value, '$[1]') IN (SELECT value FROM json_each(:persons))"
         " OR json_extract(c.value, '$[0]') IN (SELECT value FROM json_each(:mine)))"
         " OR (context = '[]' AND channel_kind = 'shared' AND json_array_length(messages) > 2"
-        " AND connector IN (SELECT substr(value, 1, instr(value, ':') - 1) FROM json_each(:persons)))"
+        " AND connector IN (SELECT substr(value, 1, instr(value, ':') - 1) FROM json_each(:persons))"
+        " AND (origin <> 'captured' OR (connector, channel) IN"
+        " (SELECT connector, channel FROM turns WHERE id IN (SELECT value FROM json_each(:mine))"
+        " UNION SELECT connector, channel FROM traces"
+        " WHERE turn IN (SELECT value FROM json_each(:mine)))))"
         " ORDER BY seq",
         {"persons": codec.dump_json(persons), "mine": codec.dump_json(sorted(mine))},
     )
@@ -149,7 +156,7 @@ async def _in_prompts(
     said = [text for turn in theirs for text in turn.said(lambda _, who: who in persons)]
     for id_ in mine:
         turn = await turns.get(db, id_)
-        said += [str(turn.messages[-1]["content"])] if turn else []
+        said += [str(turn.question["content"])] if turn else []
     quoting: set[str] = set()
     lost: set[str] = set()
     """Retries of what goes: without the earlier answer, their prompts say nothing."""

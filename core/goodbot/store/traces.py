@@ -64,8 +64,9 @@ async def known(db: aiosqlite.Connection, event: CaptureEvent) -> Receipt | None
 async def same_call(db: aiosqlite.Connection, event: CaptureEvent) -> SameCall:
     """What other connectors have seen of the model call that a capture is of.
 
-    Of several the one with the same words, else the newest. What its own connector has seen under
-    the trace is another call: an agent makes many in one turn, and each is a turn of ours.
+    The newest with the same words; with other words only where it is the one call of its trace, so
+    that nothing is guessed. What its own connector has seen under the trace is another call: an
+    agent makes many in one turn, and each is a turn of ours.
     """
     rows = await fetch(
         db,
@@ -76,9 +77,10 @@ async def same_call(db: aiosqlite.Connection, event: CaptureEvent) -> SameCall:
     mine = {one.turn: one.answer for one in seen if one.connector == event.user.connector}
     others = [one for one in seen if one.connector != event.user.connector]
     said = _hash(event.response)
-    for one in sorted(others, key=lambda one: one.answer != said):
-        if one.turn not in mine:
-            return SameCall(turn=one.turn)
+    free = [one for one in others if one.turn not in mine]
+    same = [one for one in free if one.answer == said]
+    if same or (len(free) == 1 and len(seen) == 1):
+        return SameCall(turn=(same or free)[0].turn)
     return SameCall(
         misplaced=[one for one in others if one.answer == said and mine[one.turn] != said]
     )
@@ -118,21 +120,22 @@ async def move(db: aiosqlite.Connection, seen: Sequence[Seen], turn: str) -> set
     return raters
 
 
-async def enrich(db: aiosqlite.Connection, turn: str, seen: Turn) -> bool:
+async def enrich(db: aiosqlite.Connection, turn: str, seen: Turn, *, same: bool) -> bool:
     """Put what our own server knows of an answer in the place of what somebody else has seen of it.
 
-    False, and nothing is done, where the tokens or the version were known, or something has learnt
-    from it.
+    False, and nothing is done, where the tokens or the version were known, something has learnt
+    from it, or it is rated and not of the `same` words: a rating is of the words that were read.
     """
     rows = await db.execute(
         "UPDATE turns SET messages = ?, response = ?, prompt_tokens = ?, tokens = ?, logprobs = ?,"
         " temperature = ?, version = ?, answered_by = ? WHERE id = ? AND answered_by <> ''"
-        " AND tokens = x'' AND spent IS NULL"
+        " AND tokens = x'' AND spent IS NULL AND (rated = 0 OR ?)"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (
             codec.dump_json(list(seen.messages)), seen.response,
             codec.pack_ints(seen.prompt_tokens), codec.pack_ints(seen.tokens),
             codec.pack_floats(seen.logprobs), seen.temperature, seen.version, seen.answered_by, turn,
+            same,
         ),
     )  # fmt: skip
     return rows.rowcount == 1

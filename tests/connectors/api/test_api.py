@@ -9,9 +9,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from goodbot.events import CaptureEvent, OrderKey
 
 from tests.connectors.api.daemon import ANSWER, Served, served
-from tests.core.builders import check_store, rows
+from tests.core.builders import CHANNEL, OWNER, check_store, rows
 
 
 @pytest.fixture
@@ -45,6 +46,24 @@ async def test_an_answer_is_kept_rated_shown_and_taken_back(api: Served) -> None
     assert (status, said["turn"]) == (200, turn)
     assert await label(api, turn) == {}
     assert (await api.me.get(f"/v1/turns/{turn}"))[1]["score"] is None
+
+
+async def test_a_trace_is_no_key_to_what_another_connector_has_seen(api: Served) -> None:
+    at: dict[str, Any] = {"user": OWNER, "channel": CHANNEL, "order": OrderKey(1)}
+    private = CaptureEvent(
+        event_id="h", messages=({"role": "user", "content": "a private question"},), response="4.",
+        trace="w3c:1", **at,
+    )  # fmt: skip
+    [owners] = await api.bot.chat.host.submit([private])
+    for client in (api.ci, api.guest):
+        turn = await client.captured(trace="w3c:1")
+        assert turn != owners.turn
+        assert (await client.get(f"/v1/turns/{owners.turn}"))[0] == 404
+        assert (await client.get(f"/v1/turns/{turn}"))[1]["messages"] == ANSWER["messages"]
+    said = {"turn": owners.turn, "score": -1}
+    assert (await api.ci.post("/v1/feedback", said))[0] == 404
+    assert await label(api, owners.turn) == {}
+    assert await api.me.captured(trace="w3c:1") == owners.turn  # an owner's program joins it
 
 
 SCORES = [(1, 1.0), (-1, -1.0), (0.25, 0.25), ("good", 1.0), ("bad", -1.0), (0, 0.0)]
@@ -186,6 +205,26 @@ async def test_a_key_makes_a_request_one_however_often_it_is_sent(api: Served) -
         assert (await api.me.post("/v1/feedback", wrong, "k"))[0] == 409
     assert await rows(api.bot.store, "SELECT count(*) FROM events") == [(2,)]
     assert await rows(api.bot.store, "SELECT count(*) FROM turns") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [({"comment": "yes"}, {"score": -1}), ({"better": "Four."}, {"score": -1, "comment": "no"}),
+     ({"score": 1}, {"comment": "no", "better": "Five."})],
+)  # fmt: skip
+async def test_a_key_that_was_used_says_nothing_of_the_answer_of_then(
+    api: Served, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    kept = (await api.me.post("/v1/turns", {**ANSWER, "feedback": first}, "k"))[1]["turn"]
+    other = {**ANSWER, "response": "5.", "feedback": second}
+    shown = await api.me.get(f"/v1/turns/{kept}")
+    assert (await api.me.post("/v1/turns", other, "k"))[0] == 409
+    assert await api.me.get(f"/v1/turns/{kept}") == shown
+    said = {"turn": kept}
+    assert (await api.me.post("/v1/feedback", {**said, **first}, "f"))[0] == 200
+    shown = await api.me.get(f"/v1/turns/{kept}")
+    assert (await api.me.post("/v1/feedback", {**said, **second}, "f"))[0] == 409
+    assert await api.me.get(f"/v1/turns/{kept}") == shown
 
 
 async def test_the_same_key_at_once_is_one_turn(api: Served) -> None:

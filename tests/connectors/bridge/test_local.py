@@ -109,8 +109,9 @@ async def test_who_waits_is_told_of_a_stop_and_nothing_is_taken_after(core: Core
     await core.wait(lambda: bool(core.commits))
     await connector.stop()
     await connector.stop()
-    with pytest.raises(RetriableError, match="stopping"):
-        await waiting
+    told = await waiting  # no error: it is stored, and must not be sent a second time
+    assert (told.event_id, told.outcome) == ("one", Outcome.ACCEPTED)
+    assert "`status` tells later" in told.text
     with pytest.raises(RetriableError, match="stopping"):
         await do(connector, "train", "two")
     assert len(core.attempts) == 1

@@ -235,6 +235,37 @@ async def test_what_is_kept_is_bounded_and_forgotten(peer: Peer) -> None:
     assert "no answer in this session" in await peer.rl("good", session="long")
 
 
+async def test_a_hook_in_flight_stores_nothing_again_that_was_forgotten(peer: Peer) -> None:
+    await peer.exchange("Old question.", "Old.")
+    prompt_id = await peer.ask("Last question.")
+    peer.hold()
+    stop = asyncio.ensure_future(peer.stop(prompt_id, "Late."))
+    tried = len(peer.attempts)
+    await until(lambda: len(peer.attempts) > tried, 30)
+    await peer.connector.forget("me")
+    peer.release()
+    await stop
+    assert "question." not in "".join(peer._values.values())
+    await peer.exchange("New question.", "New.")
+    assert [one["content"] for one in peer.captures[-1].messages] == ["New question."]
+    assert "New question." in "".join(peer._values.values()), "it is stored as any other"
+
+
+async def test_what_could_not_be_stored_is_forgotten_too(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(key: str, value: str) -> None:
+        raise StoreError("The disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(peer, "set", full)
+        await peer.exchange("Old question.", "Old.")
+    await peer.connector.forget("me")
+    assert "no answer in this session" in await peer.rl("good")
+    await peer.exchange("New question.", "New.")
+    assert len(peer.captures[-1].messages) == 1
+
+
 async def test_what_was_said_is_dropped_after_its_days(tmp_path: Path) -> None:
     clock = VirtualClock()
     peer = Peer(tmp_path, ClaudeCodeSettings(keep_days=7), clock)

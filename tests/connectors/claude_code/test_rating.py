@@ -49,6 +49,43 @@ async def test_an_answer_can_be_named(peer: Peer) -> None:
     assert [one.turn for one in peer.rated] == [first]
 
 
+@pytest.mark.parametrize(
+    "typed", ["bad {}", "good {} why not", "better {} It is", "stars 4 {}", "undo {}"]
+)
+async def test_a_name_that_fits_none_rates_none(peer: Peer, typed: str) -> None:
+    await peer.exchange("Q1", "One.")
+    known = turn(peer)[:6]
+    for name in (known[:-1] + ("0" if known[-1] != "0" else "1"), "3FA91D"):
+        said = await peer.rl(typed.format(name))
+        assert said.startswith(
+            f"No answer kept of this session is called {name}; nothing was rated.\n"
+        )
+        assert f"/rl good {known}  “Q1” → “One.”" in said
+    assert (peer.rated, peer.said) == ([], [])
+
+
+@pytest.mark.parametrize("reason", ["facade", "12345", "deadbeef", "3fa91d: wrong", "2nd one"])
+async def test_words_that_are_no_name_are_a_reason(peer: Peer, reason: str) -> None:
+    await peer.exchange("Q1", "One.")
+    await peer.rl(f"bad {reason}")
+    assert [one.text for one in peer.rated] == ["", reason]
+
+
+@pytest.mark.parametrize("typed", ["stars 4", "undo"])
+async def test_stars_and_undo_drop_no_words(peer: Peer, typed: str) -> None:
+    await peer.exchange("Q1", "One.")
+    name = turn(peer)[:6]
+    for more in ("please", "3fa9", f"{name} please"):
+        said = await peer.rl(f"{typed} {more}")
+        assert said.startswith(
+            f"Nothing was rated: behind `/rl {typed}` goes the name of an answer"
+        )
+        assert f"/rl good {name}" in said
+    assert peer.said == []
+    await peer.rl(f"{typed}  {name}")
+    assert peer.said == [f"{typed} {turn(peer)}"]
+
+
 async def test_words_behind_it_are_the_reason(peer: Peer) -> None:
     await peer.exchange("Q1", "One.")
     await peer.rl("bad it is far too long")

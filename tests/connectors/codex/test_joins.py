@@ -230,7 +230,10 @@ async def refused_stop(me: Codex) -> None:
 async def test_a_session_that_spoke_while_we_were_away_is_not_guessed_at(tmp_path: Path) -> None:
     async with codex(tmp_path) as me:
         await me.ask("One?", "1")
-        (tmp_path / "connectors" / "codex" / "told").write_text(f"another\n{MAIN}")
+        marks = tmp_path / "connectors" / "codex" / "missed"
+        marks.mkdir()
+        for name in ("another", MAIN):
+            (marks / name).touch()
         assert (await me.prompt("+1"))[1] == session.STOPPED
         assert (await me.prompt("+1"))[1] == session.STOPPED
         await me.ask("Three?", "3")

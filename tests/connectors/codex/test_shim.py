@@ -8,6 +8,8 @@ import os
 import socket
 import stat
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,10 @@ def home(tmp_path: Path) -> Path:
 
 def folder(home: Path) -> Path:
     return home / "connectors" / "codex"
+
+
+def marks(home: Path) -> set[str]:
+    return {path.name for path in (folder(home) / shim.MISSED).iterdir()}
 
 
 def event(name: str, turn: str = "t1", thread: str = MAIN, **more: Any) -> dict[str, Any]:
@@ -75,11 +81,56 @@ async def test_without_goodbot_it_says_so_once_a_session_and_no_rating_is_lost_t
     assert "Nothing was rated" in blocked["reason"]
     assert await hook(home, event("UserPromptSubmit", "t4", "s2", prompt="Hello")) != {}
     assert await hook(home, event("UserPromptSubmit", "t5", "s3", prompt="x", agent_id="a")) == {}
-    assert beside.missed(folder(home)) == {MAIN, "s2"}
+    assert marks(home) == {MAIN, "s2"}
     beside.forgive(folder(home), MAIN)
-    assert beside.missed(folder(home)) == {"s2"}
+    assert not beside.missed(folder(home), MAIN)
+    assert beside.missed(folder(home), "s2")
     beside.forgive(folder(home), "s2")
-    assert beside.missed(folder(home)) == frozenset()
+    assert marks(home) == set()
+
+
+def test_sessions_at_once_take_no_mark_from_each_other(home: Path) -> None:
+    install(home)
+    names = [f"s-{number}" for number in range(120)]
+
+    def without(name: str) -> bytes:
+        if name.endswith("0"):
+            beside.forgive(folder(home), "gone")
+        return shim._without(
+            str(folder(home)), json.dumps(event("Stop", thread=name)).encode(), "x"
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(without, names))
+        assert not any(pool.map(without, names)), "said once"
+    assert all(beside.missed(folder(home), name) for name in names)
+    beside.remove(folder(home))
+    assert [path.name for path in folder(home).iterdir()] == ["clients.json"]
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../hook", "a/b", "a b", "a\n", "ä", "-", "x" * 300, 7]
+)
+def test_only_an_id_becomes_a_file(home: Path, name: Any) -> None:
+    install(home)
+    before = sorted(home.rglob("*"))
+    said = json.dumps(event("Stop", thread=name)).encode()
+    assert shim._without(str(folder(home)), said, "x") == b""
+    if isinstance(name, str):
+        assert not beside.missed(folder(home), name)
+        beside.forgive(folder(home), name)
+    assert sorted(home.rglob("*")) == before
+
+
+async def test_old_marks_go_at_the_start(home: Path) -> None:
+    install(home)
+    now = time.time()
+    for name, days in (("old", 31), ("new", 29)):
+        path = folder(home) / shim.MISSED / name
+        path.touch()
+        os.utime(path, (now - days * 86_400, now - days * 86_400))
+    async with codex(home):
+        assert marks(home) == {"new"}
 
 
 async def test_a_goodbot_that_hangs_or_refuses_holds_nobody_up(
@@ -117,7 +168,7 @@ async def test_a_session_that_goodbot_missed_is_known_to_it(home: Path) -> None:
     await hook(home, event("Stop", "t2", last_assistant_message="2"))
     async with codex(home, host) as me:
         assert (await me.prompt("+1"))[1] == session.STOPPED
-        assert beside.missed(folder(home)) == frozenset()
+        assert marks(home) == set()
         assert me.ratings == []
         await me.ask("Three?", "3")
         await me.prompt("+1")
@@ -155,6 +206,7 @@ def test_files_are_their_owners_alone_and_the_line_is_always_the_same(home: Path
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder(home).iterdir()}
     assert modes == {
         "hook": 0o700, "notify": 0o700, "shim.py": 0o600, "connection": 0o600, "clients.json": 0o600,
+        "missed": 0o700,
     }  # fmt: skip
     assert not beside.write_programs(folder(home)), "a second time changes nothing"
     held = beside.token(folder(home))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from goodbot.errors import FatalConnectorError
+from goodbot.lock import socket_path
 from goodbot.secrets import Secrets
 from goodbot.setup import CheckState
 from goodbot.testing.clock import VirtualClock
@@ -29,6 +30,8 @@ with (here / "said").open("a") as said:
     said.write(json.dumps(words) + "\\n")
 if (here / "broken").exists():
     sys.exit("Config invalid")
+if words[:2] == ["plugins", "uninstall"] and (here / "stuck").exists():
+    sys.exit("the gateway does not answer")
 if words == ["--version"]:
     print("OpenClaw 2026.9.6 (eb377ac)")
     sys.exit()
@@ -125,6 +128,50 @@ async def test_what_others_have_changed_since_stays(openclaw: OpenClaw) -> None:
     left = json.loads(openclaw.file.read_text())
     assert left["gateway"] == {"mode": "local", "port": 1}
     assert "goodbot" not in openclaw.file.read_text()
+
+
+@pytest.mark.parametrize("why", ["it fails", "there is no program"])
+async def test_what_could_not_be_taken_out_is_not_forgotten(openclaw: OpenClaw, why: str) -> None:
+    setup = openclaw.setup()
+    await setup.install(dry_run=False)
+    config = json.loads(openclaw.file.read_text())
+    openclaw.file.write_text(json.dumps(config | {"touched": "by its gateway"}))
+    (openclaw.folder / "stuck").touch()
+    gone = openclaw.setup(program=str(openclaw.folder / "nowhere"))
+    lines = await (setup if why == "it fails" else gone).remove(dry_run=False)
+    assert any("still names the plugin: run `goodbot" in line for line in lines), lines
+    assert not setup.token_file.exists()
+    assert clients.listed(openclaw.home, "openclaw") == []
+    (openclaw.folder / "stuck").unlink()
+    assert await setup.remove(dry_run=False)
+    assert str(PLUGIN) not in openclaw.file.read_text()
+    assert await setup.remove(dry_run=False) == ()
+
+
+async def test_without_its_help_it_is_left_as_it_was_if_nobody_else_wrote(
+    openclaw: OpenClaw,
+) -> None:
+    openclaw.file.write_text(THEIRS)
+    await openclaw.setup().install(dry_run=False)
+    (openclaw.folder / "stuck").touch()
+    lines = await openclaw.setup().remove(dry_run=False)
+    assert any("as it was before" in line for line in lines), lines
+    assert openclaw.file.read_text() == THEIRS
+
+
+async def test_the_plugin_is_told_of_the_socket_where_there_is_one(openclaw: OpenClaw) -> None:
+    def told() -> str:
+        config = json.loads(openclaw.file.read_text())["plugins"]["entries"]["goodbot"]["config"]
+        return config["socket"]
+
+    await openclaw.setup().install(dry_run=False)
+    assert told() == ""
+    for there in (True, False):
+        setup = openclaw.setup()
+        setup.socket = there
+        assert await setup.install(dry_run=False)
+        assert told() == (str(socket_path(openclaw.home, "http.sock")) if there else "")
+        assert await setup.install(dry_run=False) == ()
 
 
 async def test_a_dry_run_only_tells(openclaw: OpenClaw) -> None:

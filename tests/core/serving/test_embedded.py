@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from goodbot.errors import AdapterError, ServerError
 from goodbot.server import Generated, GenerateRequest
-from goodbot.serving import sampler_process
+from goodbot.serving import embedded, sampler_process
 from goodbot.serving.embedded import EmbeddedServer
 
 from tests.core import fake_worker
@@ -135,6 +135,17 @@ async def test_after_making_room_it_serves_what_it_served(
     assert (await waiting).startswith("v1 says: Hello?")
     with pytest.raises(AdapterError):
         await server.activate(2)
+
+
+async def test_an_answer_without_an_end_does_not_keep_everybody_waiting(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_ROOM_SECONDS", 0.05)
+    with server._counted():
+        async with asyncio.timeout(30):
+            assert not await server.make_room()
+        assert await ask(server, "Hello?") == "v0 says: Hello?"
+        assert server.healthy()
 
 
 async def test_a_version_whose_files_went_away_meanwhile_is_not_served(

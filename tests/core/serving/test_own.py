@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.config import ServingConfig
-from goodbot.errors import AdapterError, UsageError
+from goodbot.errors import AdapterError, ServerError, UsageError
 from goodbot.events import ChannelKind, ChannelRef, UserRef
 from goodbot.models import ResolvedModel
 from goodbot.own_model import NoModel, Question, with_tools
@@ -161,3 +161,20 @@ async def test_a_server_of_ours_has_no_far_side_and_one_of_the_owners_has(tmp_pa
     async with contextlib.AsyncExitStack() as stack:
         with pytest.raises(Exception, match="v9 is not loaded"):
             await stack.enter_async_context(model.far_side(question(version=9)))
+
+
+async def test_where_the_tried_version_is_not_there_the_active_one_is_asked(tmp_path: Path) -> None:
+    server = VllmServer(VllmSettings(), parts("http://127.0.0.1:9", key="k"))
+    server.names = {0: "base", 5: "goodbot-v5"}
+    await server.activate(5)
+    model, _ = own(tmp_path, server, tried=lambda _: 7)
+    async with model.far_side(question()) as far:
+        assert far is not None
+        assert (far.version, far.fields["model"]) == (5, "goodbot-v5")
+    assert not server._flights.any()
+    with pytest.raises(ServerError, match="v7 is not loaded"):
+        async with model.far_side(question(version=7)):
+            pass
+    with pytest.raises(ServerError, match="broke off"):  # of who asks there, not of the version
+        async with model.far_side(question()):
+            raise ServerError("it broke off")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.events import CaptureEvent, OrderKey
+from goodbot.store.claimable import CONSENT
 from goodbot.store.query import fetch
 
 from tests.core.builders import CHANNEL, OWNER, open_bot, rate
@@ -46,3 +47,12 @@ async def test_what_expires_is_found_without_the_rated_ones(tmp_path: Path) -> N
             )
         )
         assert "turns_unrated" in plan[0][3]
+
+
+async def test_who_else_was_seen_in_a_turn_is_found_by_an_index(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        values = bot.app.trainer._pool.values()
+        query = f"EXPLAIN QUERY PLAN SELECT 1 FROM turns t WHERE t.id = 'x' AND {CONSENT}"
+        plan = [row[3] for row in await bot.store.read(lambda db: fetch(db, query, values))]
+        assert any("traces_by_turn" in line for line in plan)
+        assert not any(line.startswith("SCAN s") and line.split()[1] == "s" for line in plan)

@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from goodbot.events import CaptureEvent, OrderKey
+from goodbot.events import CaptureEvent, OrderKey, UserRef
 from goodbot.store import acceptance, claimable
+from goodbot.store.query import fetch
 from goodbot.training import rounds
 from goodbot.training.job import make_job
 from goodbot_training.rollouts import _known
 from goodbot_training.types import Job
 
-from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rate
+from tests.core.builders import CHANNEL, GRANTS, OWNER, Bot, open_bot, rate
 
 OURS: dict[str, Any] = {
     "model": "", "version": 0, "prompt_tokens": (1,), "tokens": (2, 3), "logprobs": (-0.5, -0.25),
@@ -113,3 +114,54 @@ async def test_a_private_answer_trains_with_consent_alone(tmp_path: Path) -> Non
         assert await available() == 0  # what the owner said would be heard by the rater now
         await bot.command("share", "on", user="rater")
         assert await available() == 1
+
+
+async def test_whoever_another_connector_saw_in_a_turn_has_to_consent_too(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        config = bot.app.connectors.authorization._config
+        config["agent"] = replace(GRANTS, owners=(), talkers=("ada",))
+        pool = bot.app.trainer._pool
+
+        async def available() -> int:
+            return (await bot.store.read(lambda db: claimable.standing(db, pool))).available
+
+        async def shares(who: str) -> None:
+            await bot.store.write(
+                lambda db: db.execute("INSERT INTO shares (person, since) VALUES (?, 1)", (who,))
+            )
+
+        await captured(bot, 0, trace="w3c:1")
+        assert await available() == 1
+        ada = UserRef(connector="agent", account="local", id="ada")
+        hook = CaptureEvent(
+            event_id="h", order=OrderKey(1), user=ada, response="answer", trace="w3c:1",
+            channel=replace(CHANNEL, connector="agent", account="local", id="ada"),
+            messages=({"role": "user", "content": "question 0"},),
+        )  # fmt: skip
+        [receipt] = await bot.app.dispatcher.submit([hook], "agent")
+        assert len(await bot.store.read(lambda db: fetch(db, "SELECT id FROM turns"))) == 1
+        assert await available() == 0  # the owner is not alone here any more
+        talkers = await bot.store.read(lambda db: fetch(db, "SELECT person FROM talkers"))
+        assert ("agent:ada",) in [tuple(row) for row in talkers]
+        await shares("loopback:owner")
+        assert await available() == 0
+        await shares("agent:ada")
+        assert await available() == 1
+
+        async def claim(db: Any) -> None:
+            await db.execute(
+                "INSERT INTO runs (id, scope, state, parent, why, backend, settings, last_event_seq,"
+                " started_at) VALUES (1, 'default', 'activated', 0, '', '', '{}', 0, 1)"
+            )
+            await db.execute(
+                "INSERT INTO run_items (run, turn, split, reward, labels)"
+                " VALUES (1, ?, 'train', 1, '{}')",
+                (receipt.turn,),
+            )
+
+        await bot.store.write(claim)
+        assert not await bot.store.read(lambda db: claimable.withdrawn(db, pool, 1))
+        await bot.store.write(
+            lambda db: db.execute("DELETE FROM shares WHERE person = 'agent:ada'")
+        )
+        assert await bot.store.read(lambda db: claimable.withdrawn(db, pool, 1))

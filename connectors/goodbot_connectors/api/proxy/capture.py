@@ -75,7 +75,8 @@ class Capture:
             messages=tuple(with_tools(asked.messages, asked.tools)),
             response=said.response(lines) if raw is None else raw,
             model=(said.model or asked.model)[:200], version=version, message_id=turn,
-            trace=sessions.trace(call.headers, said),
+            # A trace would be a key to what other connectors have seen: not for every client.
+            trace=sessions.trace(call.headers, said) if call.client.admin else "",
             kind=kinds.kind(call.headers, asked, said, session, chat=call.chat),
             temperature=_temperature(asked, temperature),
             prompt_tokens=said.prompt_tokens, tokens=said.tokens, logprobs=said.logprobs,

@@ -5,27 +5,25 @@ What is here is all there is: no other path, and no other method, of an upstream
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
 
-from goodbot_connectors.api.proxy import config, errors, headers
+from goodbot_connectors.api.proxy import config, errors, headers, listening
 from goodbot_connectors.api.proxy.capture import Call, Capture
 from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI, OWN, ProxySettings
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
 from goodbot_connectors.api.proxy.dialects.shapes import Answer, Asked
 from goodbot_connectors.api.proxy.far import Far, base
 from goodbot_connectors.api.proxy.hangup import GoneError, Hangups
-from goodbot_connectors.api.proxy.listening import Listener, parsed
+from goodbot_connectors.api.proxy.listening import Listener
 from goodbot_connectors.api.proxy.own.door import OwnDoor
 from goodbot_connectors.api.proxy.relay import relay
 from goodbot_connectors.bridge import guard
-from goodbot_connectors.bridge.body import RefusedError, read
+from goodbot_connectors.bridge.body import RefusedError, parsed, read
 from goodbot_connectors.bridge.clients import Client
 from goodbot_connectors.bridge.local import LocalConnector
 
@@ -112,7 +110,11 @@ class Proxy:
         body = await read(request, LARGEST)
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
-            return await self._own.answer(request, self._call(request, client, api), _object(body))
+            return await self._own.answer(request, self._call(request, client, api), parsed(body))
+        connector = self._connector  # whose rights were taken away does not spend the owner's key
+        user, channel = connector.user(client.name), connector.channel(client.name)
+        if not connector.host.model.admit(user, channel):
+            raise RefusedError(403, f"{client.name} may not talk to goodbot: see `goodbot people`.")
         far, url = self._far(upstream, api.dialect)
         async with far.ask(
             hdrs.METH_POST, url + _rest(request), self._onwards(request, api.dialect, key), body
@@ -133,11 +135,13 @@ class Proxy:
 
         async def heard(listener: Listener) -> str:
             nonlocal done
-            said = listener.end()
-            if done or not said.finish:
+            if done:
+                return ""
+            said = listener.said() if listener.over else listener.end()
+            if not said.finish:
                 return ""
             done = True
-            asked = read_request(parsed(body))
+            asked = read_request(listening.parsed(body))
             return await self._capture.keep(call, self._capture.session(call, asked), asked, said)
 
         listener = Listener(api.answer(), stream=stream)
@@ -211,15 +215,6 @@ def _rest(request: web.Request) -> str:
 def _query(request: web.Request) -> str:
     query = request.rel_url.raw_query_string
     return f"?{query}" if query else ""
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    """Raises RefusedError for what is no JSON object."""
-    with contextlib.suppress(ValueError, RecursionError):
-        found = json.loads(body)
-        if isinstance(found, dict):
-            return cast("dict[str, Any]", found)
-    raise RefusedError(400, "The body is no JSON object.")
 
 
 __all__ = ["LARGEST", "MODELS", "POSTS", "Api", "Proxy", "config"]

@@ -14,7 +14,10 @@ LARGEST = 16 * 1024 * 1024
 """Bytes of an answer that is not streamed; of a longer one nothing is kept."""
 _AT_ONCE = 16 * 1024
 """Bytes of a stream that are read together: it costs less than piece by piece."""
-_ENDS = (b"[DONE]", b"message_stop", b"response.completed", b"response.incomplete")
+_LAST = ("[DONE]", "message_stop", "response.completed", "response.incomplete")
+_ENDS = tuple(one.encode() for one in _LAST)
+_OVERLAP = max(map(len, _ENDS)) - 1
+"""Bytes of what came before in which a mark may have begun."""
 
 
 class Listener:
@@ -26,6 +29,11 @@ class Listener:
         self._pieces: list[bytes] = []
         self._size = 0
         self._lost = False
+        self._before = b""
+        self._near = False
+        """An end mark has gone by, if perhaps as a word of the answer: each piece is read at once."""
+        self.over = False
+        """The event with which a stream ends has been read."""
 
     def feed(self, piece: bytes) -> None:
         """More bytes."""
@@ -33,10 +41,17 @@ class Listener:
             return
         self._pieces.append(piece)
         self._size += len(piece)
-        if self._stream and (self._size >= _AT_ONCE or any(end in piece for end in _ENDS)):
+        if self._stream and (self._ends(piece) or self._size >= _AT_ONCE):
             self._read()
         elif self._size > LARGEST:
             self._lose()
+
+    def _ends(self, piece: bytes) -> bool:
+        if not self._near:
+            seam = self._before + piece
+            self._near = any(end in seam for end in _ENDS)
+            self._before = seam[-_OVERLAP:]
+        return self._near
 
     def said(self) -> Said:
         """What is known now; without a `finish` it has not come to its end."""
@@ -66,8 +81,11 @@ class Listener:
             self._lose()
 
     def _event(self, data: str) -> None:
-        if data.strip() != "[DONE]" and (found := parsed(data)):
+        if data.strip() == "[DONE]":
+            self.over = True
+        elif found := parsed(data):
             self._answer.event(found)
+            self.over = self.over or found.get("type") in _LAST
 
     def _lose(self) -> None:
         self._lost, self._pieces = True, []

@@ -13,14 +13,14 @@ from goodbot_connectors.api.proxy.capture import TURN
 from goodbot_connectors.api.proxy.listening import LARGEST, Listener
 
 Heard = Callable[[Listener], Awaitable[str]]
-"""Told once the last byte is there, or the program hung up after the answer's end; the turn it became."""
+"""Told once the answer's end is there, before it leaves, and at the last byte; the turn it became."""
 
 
 async def relay(
     request: web.Request, far: aiohttp.ClientResponse, *, listener: Listener | None, turn: str,
     heard: Heard,
 ) -> web.StreamResponse:  # fmt: skip
-    """Pass an answer back. One that is not streamed is kept before its end leaves, a stream right after."""
+    """Pass an answer back. It is kept before its end leaves: who has seen that may rate it at once."""
     kept = headers.back(far.headers, far.headers.items())
     if listener is None or far.status != 200:
         return await _carried(request, far, web.StreamResponse(status=far.status, headers=kept))
@@ -28,7 +28,7 @@ async def relay(
         kept[TURN] = turn
         response = web.StreamResponse(status=far.status, headers=kept)
         try:
-            await _carried(request, far, response, listener)
+            await _carried(request, far, response, listener, heard)
         finally:
             with contextlib.suppress(aiohttp.ClientError):
                 await heard(listener)
@@ -38,7 +38,7 @@ async def relay(
 
 async def _carried(
     request: web.Request, far: aiohttp.ClientResponse, response: web.StreamResponse,
-    listener: Listener | None = None,
+    listener: Listener | None = None, heard: Heard | None = None,
 ) -> web.StreamResponse:  # fmt: skip
     """Piece by piece: the next one is read when the last one is written."""
     try:
@@ -46,6 +46,8 @@ async def _carried(
         async for piece in far.content.iter_any():
             if listener is not None:
                 listener.feed(piece)
+                if heard is not None and listener.over:
+                    await heard(listener)
             await response.write(piece)
     except (aiohttp.ClientError, TimeoutError) as error:
         if isinstance(error, ConnectionResetError):  # it is the program that is gone

@@ -211,3 +211,9 @@ CREATE TABLE traces (
 CREATE INDEX traces_by_trace ON traces (trace);
 CREATE INDEX traces_by_turn ON traces (turn);
 CREATE INDEX traces_by_talker ON traces (connector, talker);
+
+-- Whom another connector has seen in a turn was answered by it, too.
+CREATE TRIGGER trace_answered AFTER INSERT ON traces BEGIN
+  INSERT OR IGNORE INTO talkers
+    SELECT scope, NEW.connector || ':' || NEW.talker FROM turns WHERE id = NEW.turn;
+END;

@@ -133,7 +133,7 @@ async def proxied(
     """A running proxy."""
     state = home / "connectors" / "api"
     state.mkdir(parents=True, exist_ok=True)
-    token = clients.create(home, "api", "ada")
+    token = clients.create(home, "api", "ada", admin=True)
     host = host or RecordingHost(SPEC, state_dir=state, environ=environ)
     if model is not None:
         host.model = model

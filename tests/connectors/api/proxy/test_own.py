@@ -120,6 +120,23 @@ async def test_errors_of_the_model(tmp_path: Path) -> None:
         assert ground.host.attempts == []
 
 
+@pytest.mark.parametrize("path", requests.BODIES)
+async def test_a_body_that_no_database_takes_is_the_client_s_mistake(
+    tmp_path: Path, path: str
+) -> None:
+    model = Scripted()
+    async with proxied(tmp_path, model=model) as ground, aiohttp.ClientSession() as session:
+        text = json.dumps({**requests.BODIES[path], "user": "ada"})
+        headers = {**ground.bearer, "Content-Type": "application/json"}
+        twice = text.replace('"user"', '"model"')
+        half = text.replace('"ada"', r'"\ud83d"')
+        for data, words in ((half, "half a character"), (twice, "twice"), ("[1]", "object")):
+            async with session.post(ground.url + path, data=data, headers=headers) as response:
+                assert response.status == 400
+                assert words in (await response.json())["error"]["message"]
+        assert model.asked == []
+
+
 async def test_there_may_be_no_model_at_all(tmp_path: Path) -> None:
     async with proxied(tmp_path) as ground:
         status, answer, _ = await ask(ground, CHAT, requests.CHAT)

@@ -9,15 +9,23 @@ from pathlib import Path
 import aiohttp
 import pytest
 from goodbot.events import CaptureEvent
+from goodbot_connectors.api.proxy.door import POSTS
+from goodbot_connectors.api.proxy.listening import Listener
+from goodbot_connectors.bridge import clients
 from yarl import URL
 
 from tests.connectors.api.proxy import requests
-from tests.connectors.api.proxy.ground import Ground, proxied
+from tests.connectors.api.proxy.ground import Ground, Scripted, far_side, proxied
 from tests.connectors.api.proxy.upstream import TEXT, Upstream
 
 SECONDS = 30.0
 ODD = b'{ "model":"m-1",  "messages": [{"role":"user","content":"na\\u00efve \xe2\x98\x82"}], "x_new": 1e2 }'
 """As no serialiser of ours would write it."""
+ENDS = {
+    "/v1/chat/completions": b"[DONE]", "/v1/completions": b"[DONE]",
+    "/v1/responses": b"response.completed", "/v1/messages": b"message_stop",
+}  # fmt: skip
+"""With what a stream ends."""
 
 
 @pytest.mark.parametrize("path", requests.BODIES)
@@ -54,6 +62,24 @@ async def test_a_body_is_not_written_anew(
     assert kept.messages[0]["content"] == "naïve ☂"
 
 
+async def test_a_call_is_named_across_connectors_for_admin_clients_alone(
+    ground: Ground, web: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    parent = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+    ordinary = clients.create(tmp_path, "api", "ci")
+    for token in (ordinary, ground.token):
+        headers = {"Authorization": f"Bearer {token}", **parent}
+        path = "/v1/chat/completions"
+        async with web.post(
+            ground.url + path, json=requests.BODIES[path], headers=headers
+        ) as response:
+            assert response.status == 200
+            await response.read()
+    kept = await ground.captured(2)
+    assert {one.user.id: one.trace for one in kept} == {"ci": "", "ada": f"w3c:{trace}"}
+
+
 async def test_an_answer_is_kept_before_its_end_leaves(
     ground: Ground, fake: Upstream, web: aiohttp.ClientSession
 ) -> None:
@@ -65,6 +91,82 @@ async def test_an_answer_is_kept_before_its_end_leaves(
     ground.host.release()
     status, turn, _ = await asyncio.wait_for(answering, SECONDS)
     assert (status, bool(turn)) == (200, True)
+
+
+@pytest.mark.parametrize("path", ENDS)
+async def test_a_stream_is_kept_before_its_end_leaves(
+    ground: Ground, web: aiohttp.ClientSession, path: str
+) -> None:
+    await _kept_before_the_end(ground, web, path)
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize("path", ENDS)
+async def test_the_end_of_a_stream_is_seen_however_it_comes(
+    ground: Ground, fake: Upstream, web: aiohttp.ClientSession, path: str, size: int
+) -> None:
+    body = {**requests.BODIES[path], "stream": True}
+    async with web.post(fake.url + path, json=body) as response:
+        data = await response.read()
+    answer = POSTS[path].answer
+    assert answer is not None
+    listener = Listener(answer(), stream=True)
+    quoted = b'data: {"x": "[DONE] message_stop response.completed"}\n\n'
+    end = data.rstrip().rfind(b"\n\n")  # the last event follows
+    for part, over in ((quoted, False), (data[: end + 2], False), (data[end + 2 :], True)):
+        for at in range(0, len(part), size):
+            listener.feed(part[at : at + size])
+        assert listener.over is over
+    assert listener.said().text == TEXT
+
+
+async def _kept_before_the_end(ground: Ground, web: aiohttp.ClientSession, path: str) -> None:
+    ground.host.hold()
+    body = {**requests.BODIES[path], "stream": True}
+    got = bytearray()
+
+    async def read() -> None:
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            async for piece in response.content.iter_any():
+                got.extend(piece)
+
+    reading = asyncio.create_task(read())
+    await ground.host.wait(lambda: bool(ground.host.attempts), SECONDS)
+    for _ in range(20):  # what had been written by now would come
+        await asyncio.sleep(0)
+    assert ENDS[path] not in got
+    assert not reading.done()
+    ground.host.release()
+    await asyncio.wait_for(reading, SECONDS)
+    assert ENDS[path] in got
+    assert len(await ground.captured()) == len(ground.host.attempts) == 1
+
+
+async def test_who_may_not_talk_spends_nobody_s_key(
+    tmp_path: Path, fake: Upstream, web: aiohttp.ClientSession
+) -> None:
+    model = Scripted(admits=False)
+    async with proxied(tmp_path, model=model, upstream=fake.url) as ground:
+        for path in ("/v1/chat/completions", "/v1/embeddings"):
+            body = {"model": "m-1", "input": "dogs", **requests.CHAT}
+            async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+                assert response.status == 403
+                assert "goodbot people" in (await response.json())["error"]["message"]
+        assert fake.got == []
+        model.admits = True
+        url = ground.url + "/v1/chat/completions"
+        async with web.post(url, json=requests.CHAT, headers=ground.bearer) as response:
+            assert response.status == 200
+
+
+@pytest.mark.parametrize("path", ENDS)
+async def test_a_stream_of_our_own_is_kept_before_its_end_leaves(
+    tmp_path: Path, fake: Upstream, web: aiohttp.ClientSession, path: str
+) -> None:
+    for number, far in enumerate((None, far_side(fake.url))):
+        home = tmp_path / str(number)
+        async with proxied(home, model=Scripted(far=far)) as ground:
+            await _kept_before_the_end(ground, web, path)
 
 
 async def test_a_disk_that_fails_costs_nobody_their_answer(

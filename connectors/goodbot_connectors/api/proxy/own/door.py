@@ -151,11 +151,9 @@ class OwnDoor:
         try:
             delta: Delta | None = first
             while delta is not None:
-                if isinstance(delta, End):
-                    try:
-                        await response.write(begun + writer.end(delta))
-                    finally:  # the program has all of the answer, even if it has hung up by now
-                        await self._kept(call, session, about.asked, delta)
+                if isinstance(delta, End):  # who has seen the end may rate it at once
+                    await self._kept(call, session, about.asked, delta)
+                    await response.write(begun + writer.end(delta))
                     break
                 await response.write(begun + writer.more(delta))
                 begun = b""
@@ -184,9 +182,14 @@ class OwnDoor:
         answer = _SAME[path]()
         editor = Editor(answer, model=about.model, asked=about.body)
         made = asking.same(far, about.body, asked)
+        done = False
 
         async def kept() -> str:
+            nonlocal done
             said = answer.said()
+            if done or not said.finish:
+                return ""
+            done = True
             return await self._capture.keep(
                 call, session, asked, said, version=far.version,
                 temperature=self._model.temperature,
@@ -204,7 +207,10 @@ class OwnDoor:
             await out.prepare(request)
             try:
                 async for piece in response.content.iter_any():
-                    if edited := editor.feed(piece):
+                    edited = editor.feed(piece)
+                    if editor.over:  # who has seen the end may rate it at once
+                        await kept()
+                    if edited:
                         await out.write(edited)
                 if edited := editor.end():
                     await out.write(edited)

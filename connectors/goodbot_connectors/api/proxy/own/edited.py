@@ -27,6 +27,8 @@ class Editor:
         self._answer, self._model = answer, model
         self._keeps_logprobs = bool(asked.get("logprobs"))
         self._events = EventStream()
+        self.over = False
+        """The end of a stream has gone by."""
 
     def feed(self, piece: bytes) -> bytes:
         """What of a stream goes out. Raises ServerError for what is none."""
@@ -44,6 +46,7 @@ class Editor:
 
     def _event(self, data: str) -> bytes:
         if data.strip() == "[DONE]":
+            self.over = True
             return b"data: [DONE]\n\n"
         body = _object(data)
         self._answer.event(body)

@@ -38,7 +38,7 @@ export class Answers {
         this.expected = this.expected.filter((one) => now - one.at < EXPECTED_MS).slice(-199);
         this.expected.push({ place, content, run, at: now });
     }
-    /** The run whose text a message of ours was. None when two runs had the same words on their way. */
+    /** The run whose text a message of ours was. None when two runs had the same words on their way: neither then. */
     sent(place, content) {
         const same = this.expected.filter((one) => one.content === content &&
             one.place.channel === place.channel &&
@@ -47,8 +47,11 @@ export class Answers {
         const first = same[0];
         if (!first)
             return undefined;
-        this.expected.splice(this.expected.indexOf(first), 1);
-        return same.every((one) => one.run === first.run) ? this.runs.get(first.run) : undefined;
+        const one = same.every((other) => other.run === first.run);
+        // Of several runs none is expected any more: the next message would be joined by chance.
+        const gone = one ? [first] : same;
+        this.expected = this.expected.filter((other) => !gone.includes(other));
+        return one ? this.runs.get(first.run) : undefined;
     }
     /** A message has turned out to be (part of) this answer. */
     name(answer, message) {

@@ -31,7 +31,10 @@ class Plugin {
         this.logger = logger;
         this.config = config;
         const setting = (name) => text(config[name]).trim();
-        this.link = new Link({ url: setting("url"), token: setting("token"), tokenFile: setting("tokenFile") }, logger);
+        this.link = new Link({
+            url: setting("url"), socket: setting("socket"), token: setting("token"),
+            tokenFile: setting("tokenFile"),
+        }, logger);
         this.ratings = new Ratings(this.answers, this.link, logger, (answer, message) => this.capture(answer, message));
     }
     register(api) {

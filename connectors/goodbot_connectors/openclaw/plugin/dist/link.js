@@ -1,5 +1,6 @@
 // The way to goodbot: events wait in memory, in order, until it has them.
 import { open } from "node:fs/promises";
+import { bySocket } from "./socket.js";
 import { object, text } from "./types.js";
 const MOST = 500;
 const MOST_BYTES = 8_000_000;
@@ -29,6 +30,7 @@ export class Link {
     settings;
     logger;
     queue = [];
+    flying = [];
     bytes = 0;
     busy = false;
     failing = false;
@@ -47,17 +49,22 @@ export class Link {
     }
     /**
      * Send an event after those that wait. Resolves with its receipt, or with nothing when goodbot has not
-     * answered within `patience` ms: it is sent later, all the same, unless it is a command.
+     * answered within `patience` ms: it is sent later, all the same. A command is not, but may be on its way.
      */
     send(event, patience = QUICK_MS) {
         return new Promise((resolve) => {
             const size = new TextEncoder().encode(JSON.stringify(event)).length;
-            const late = setTimeout(() => resolve(undefined), patience);
+            const late = setTimeout(() => {
+                if (event.type === "command" && !this.flying.includes(waiting))
+                    this.take([waiting]);
+                resolve(undefined);
+            }, patience);
             const done = (receipt) => {
                 clearTimeout(late);
                 resolve(receipt);
             };
-            this.queue.push({ event, size, done });
+            const waiting = { event, size, done };
+            this.queue.push(waiting);
             this.bytes += size;
             this.shed();
             void this.flush();
@@ -120,7 +127,7 @@ export class Link {
         clearTimeout(this.timer);
         try {
             while (this.queue.length > 0) {
-                const batch = this.batch();
+                const batch = (this.flying = this.batch());
                 const receipts = await this.post(batch);
                 this.take(batch);
                 for (const one of batch)
@@ -132,6 +139,7 @@ export class Link {
             this.failed(error);
         }
         finally {
+            this.flying = [];
             this.busy = false;
         }
     }
@@ -163,7 +171,12 @@ export class Link {
         const headers = { Authorization: `Bearer ${await this.token()}` };
         if (body !== undefined)
             headers["Content-Type"] = "application/json";
-        return fetch(new URL(this.settings.url).origin + path, {
+        const url = new URL(this.settings.url);
+        if (this.settings.socket) {
+            headers["Host"] = url.host;
+            return bySocket(this.settings.socket, { method, path, headers, body, ms });
+        }
+        return fetch(url.origin + path, {
             method, headers, ...(body === undefined ? {} : { body }), redirect: "error",
             signal: AbortSignal.timeout(ms),
         });

@@ -71,7 +71,7 @@ export class Answers {
     this.expected.push({ place, content, run, at: now });
   }
 
-  /** The run whose text a message of ours was. None when two runs had the same words on their way. */
+  /** The run whose text a message of ours was. None when two runs had the same words on their way: neither then. */
   sent(place: Place, content: string): Answer | undefined {
     const same = this.expected.filter(
       (one) =>
@@ -82,8 +82,11 @@ export class Answers {
     );
     const first = same[0];
     if (!first) return undefined;
-    this.expected.splice(this.expected.indexOf(first), 1);
-    return same.every((one) => one.run === first.run) ? this.runs.get(first.run) : undefined;
+    const one = same.every((other) => other.run === first.run);
+    // Of several runs none is expected any more: the next message would be joined by chance.
+    const gone = one ? [first] : same;
+    this.expected = this.expected.filter((other) => !gone.includes(other));
+    return one ? this.runs.get(first.run) : undefined;
   }
 
   /** A message has turned out to be (part of) this answer. */

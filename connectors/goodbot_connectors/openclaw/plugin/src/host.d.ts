@@ -19,6 +19,27 @@ declare module "node:fs/promises" {
   }>;
 }
 
+declare module "node:http" {
+  interface Response {
+    readonly statusCode?: number;
+    setEncoding(encoding: "utf8"): void;
+    on(event: "data", told: (part: string) => void): void;
+    on(event: "error", told: (error: Error) => void): void;
+    on(event: "end", told: () => void): void;
+  }
+  export function request(
+    options: {
+      socketPath: string;
+      method: string;
+      path: string;
+      headers: Record<string, string>;
+      agent: false;
+      signal: AbortSignal;
+    },
+    answered: (response: Response) => void,
+  ): { on(event: "error", told: (error: Error) => void): void; end(body?: string): void };
+}
+
 declare module "node:crypto" {
   export function randomUUID(): string;
 }
@@ -36,6 +57,7 @@ declare class AbortSignal {
 declare class URL {
   constructor(url: string);
   readonly protocol: string;
+  readonly host: string;
   readonly hostname: string;
   readonly origin: string;
 }

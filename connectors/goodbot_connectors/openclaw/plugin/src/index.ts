@@ -38,7 +38,10 @@ class Plugin {
   ) {
     const setting = (name: string) => text(config[name]).trim();
     this.link = new Link(
-      { url: setting("url"), token: setting("token"), tokenFile: setting("tokenFile") },
+      {
+        url: setting("url"), socket: setting("socket"), token: setting("token"),
+        tokenFile: setting("tokenFile"),
+      },
       logger,
     );
     this.ratings = new Ratings(this.answers, this.link, logger, (answer, message) =>

@@ -1,6 +1,7 @@
 // The way to goodbot: events wait in memory, in order, until it has them.
 
 import { open } from "node:fs/promises";
+import { bySocket } from "./socket.js";
 import { type Json, type Logger, type Outgoing, type Receipt, object, text } from "./types.js";
 
 const MOST = 500;
@@ -22,6 +23,8 @@ interface Waiting {
 
 export interface Settings {
   url: string;
+  /** goodbot's Unix socket: nobody else can listen there while it is down. Without one, the port of `url`. */
+  socket: string;
   token: string;
   tokenFile: string;
 }
@@ -40,6 +43,7 @@ export function wrongUrl(url: string): string {
 
 export class Link {
   private queue: Waiting[] = [];
+  private flying: Waiting[] = [];
   private bytes = 0;
   private busy = false;
   private failing = false;
@@ -61,17 +65,21 @@ export class Link {
 
   /**
    * Send an event after those that wait. Resolves with its receipt, or with nothing when goodbot has not
-   * answered within `patience` ms: it is sent later, all the same, unless it is a command.
+   * answered within `patience` ms: it is sent later, all the same. A command is not, but may be on its way.
    */
   send(event: Outgoing, patience = QUICK_MS): Promise<Receipt | undefined> {
     return new Promise((resolve) => {
       const size = new TextEncoder().encode(JSON.stringify(event)).length;
-      const late = setTimeout(() => resolve(undefined), patience);
+      const late = setTimeout(() => {
+        if (event.type === "command" && !this.flying.includes(waiting)) this.take([waiting]);
+        resolve(undefined);
+      }, patience);
       const done = (receipt: Receipt | undefined) => {
         clearTimeout(late);
         resolve(receipt);
       };
-      this.queue.push({ event, size, done });
+      const waiting: Waiting = { event, size, done };
+      this.queue.push(waiting);
       this.bytes += size;
       this.shed();
       void this.flush();
@@ -134,7 +142,7 @@ export class Link {
     clearTimeout(this.timer);
     try {
       while (this.queue.length > 0) {
-        const batch = this.batch();
+        const batch = (this.flying = this.batch());
         const receipts = await this.post(batch);
         this.take(batch);
         for (const one of batch) one.done(receipts.get(one.event.id));
@@ -143,6 +151,7 @@ export class Link {
     } catch (error) {
       this.failed(error);
     } finally {
+      this.flying = [];
       this.busy = false;
     }
   }
@@ -174,7 +183,12 @@ export class Link {
   private async fetch(method: string, path: string, ms: number, body?: string) {
     const headers: Record<string, string> = { Authorization: `Bearer ${await this.token()}` };
     if (body !== undefined) headers["Content-Type"] = "application/json";
-    return fetch(new URL(this.settings.url).origin + path, {
+    const url = new URL(this.settings.url);
+    if (this.settings.socket) {
+      headers["Host"] = url.host;
+      return bySocket(this.settings.socket, { method, path, headers, body, ms });
+    }
+    return fetch(url.origin + path, {
       method, headers, ...(body === undefined ? {} : { body }), redirect: "error",
       signal: AbortSignal.timeout(ms),
     });

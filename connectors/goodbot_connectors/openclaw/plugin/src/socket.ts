@@ -1,0 +1,45 @@
+// HTTP through a Unix socket: `fetch` has no such thing without another package.
+
+import { request } from "node:http";
+
+/** What we use of an answer, as `fetch` has it. */
+export interface Reply {
+  readonly status: number;
+  json(): Promise<unknown>;
+  text(): Promise<string>;
+}
+
+export interface Asked {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body: string | undefined;
+  ms: number;
+}
+
+/** Rejects when nobody listens there, or has not answered within `ms`. */
+export function bySocket(socketPath: string, asked: Asked): Promise<Reply> {
+  const { method, path, headers, body, ms } = asked;
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { socketPath, method, path, headers, agent: false, signal: AbortSignal.timeout(ms) },
+      (response) => {
+        let said = "";
+        response.setEncoding("utf8");
+        response.on("data", (part) => {
+          said += part;
+        });
+        response.on("error", reject);
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            json: async () => JSON.parse(said) as unknown,
+            text: async () => said,
+          }),
+        );
+      },
+    );
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
