@@ -170,10 +170,10 @@ async def test_with_the_database_stalled_2_9_seconds_a_press_is_answered_in_time
         answer = await answered(peer, app)
         write, stalling, committed = app.store.write, asyncio.Event(), asyncio.Event()
 
-        async def stalled(operation: Any) -> Any:
+        async def stalled(operation: Any, **how: Any) -> Any:
             stalling.set()
             await discord.clock.sleep(2.9)
-            done = await write(operation)
+            done = await write(operation, **how)
             committed.set()
             return done
 

@@ -105,10 +105,10 @@ async def test_with_the_database_stalled_2_9_seconds_slack_is_told_in_time_and_a
     await slack.settled()
     write, stalling, committed = app.store.write, asyncio.Event(), asyncio.Event()
 
-    async def stalled(operation: Any) -> Any:
+    async def stalled(operation: Any, **how: Any) -> Any:
         stalling.set()
         await slack.clock.sleep(2.9)
-        done = await write(operation)
+        done = await write(operation, **how)
         committed.set()
         return done
 
@@ -134,10 +134,10 @@ async def test_with_the_database_stalled_too_long_slack_tells_it_again_and_it_co
     await slack.settled()
     write, stalls = app.store.write, list[Any]()
 
-    async def stalled(operation: Any) -> Any:
+    async def stalled(operation: Any, **how: Any) -> Any:
         stalls.append(operation)
         await slack.clock.sleep(3.5)
-        return await write(operation)
+        return await write(operation, **how)
 
     with mock.patch.object(app.store, "write", stalled):
         slack.people.react("ada", answer.channel, answer.ts, "+1")

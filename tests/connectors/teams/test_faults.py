@@ -90,10 +90,10 @@ async def test_with_the_database_stalled_14_seconds_teams_is_told_in_time_and_af
     write, committed = app.store.write, asyncio.Event()
     stalling = asyncio.Event()
 
-    async def stalled(operation: Any) -> Any:
+    async def stalled(operation: Any, **how: Any) -> Any:
         stalling.set()
         await teams.clock.sleep(14.0)
-        done = await write(operation)
+        done = await write(operation, **how)
         committed.set()
         return done
 
@@ -118,10 +118,10 @@ async def test_with_the_database_stalled_too_long_teams_tells_it_again_and_it_co
     await teams.settled()
     write, stalls = app.store.write, list[Any]()
 
-    async def stalled(operation: Any) -> Any:
+    async def stalled(operation: Any, **how: Any) -> Any:
         stalls.append(operation)
         await teams.clock.sleep(18.0)
-        return await write(operation)
+        return await write(operation, **how)
 
     with mock.patch.object(app.store, "write", stalled):
         peer.people["ada"].reacts(answer, "like")
