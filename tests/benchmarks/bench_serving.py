@@ -37,6 +37,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=4, help="questions of each chat")
     parser.add_argument("--part", choices=("swaps", "throughput", "waiting"))
+    parser.add_argument(
+        "--backend", choices=("torch", "mlx"), help="of swaps and waiting; else both"
+    )
     options = parser.parse_args(arguments)
     asyncio.run(_print(options))
 
@@ -45,11 +48,12 @@ async def _print(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         model = make(home / "model")
+        specs = [spec for spec in (torch(), mlx()) if options.backend in (None, spec.name)]
         if options.part in (None, "swaps"):
             print(f"\n## {options.swaps} swaps under {_SWAP_CHATS} chats\n")
             _row("backend", "swaps", "answers", "failed", "p50 s", "p99 s", "p99 without, s",
                  "added at p99, ms", "a swap, ms", head=True)  # fmt: skip
-            for spec in (torch(), mlx()):
+            for spec in specs:
                 _row(*await swaps(spec, model, home / spec.name, options.swaps, _SWAP_CHATS))
         if options.part in (None, "throughput"):
             await _throughput(home, model, options)
@@ -57,7 +61,7 @@ async def _print(options: argparse.Namespace) -> None:
             print("\n## Waiting: medians, ms\n")
             _row("backend", "first piece", "its framework's `generate` of one token", "ratio",
                  "new adapter to its first piece", head=True)  # fmt: skip
-            for spec in (torch(), mlx()):
+            for spec in specs:
                 _row(*await waiting(spec, model, home / f"new-{spec.name}", options.repeats))
 
 
@@ -114,6 +118,8 @@ async def swaps(spec: BackendSpec, model: Path, home: Path, count: int, chats: i
                 active.append(version)  # from here on it may sign
                 await server.activate(version)
                 took.append(time.perf_counter() - began)
+                if version % 100 == 0:
+                    print(f"{version} of {count} swaps", file=sys.stderr, flush=True)
                 if version > 1:  # the next one comes when nobody is on the last any more
                     await server.unload(version - 1)
         stop.set()

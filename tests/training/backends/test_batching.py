@@ -263,9 +263,19 @@ def test_a_cancelled_answer_ends_at_once_and_the_others_go_on(sampler: Any) -> N
         1: "cancelled",
         "waiting": "cancelled",
     }
-    assert len(ends[1].tokens) == 2
+    assert len(ends[1].tokens) == 1
     assert not ends["waiting"].tokens
     same(dict(rest(sampler))[2], expected)
+
+
+def test_newcomers_do_not_hold_up_the_others(sampler: Any) -> None:
+    for index in range(4):  # one comes at every step
+        sampler.start(index, ask(index, max_tokens=14), 0)
+        sampler.step()
+    written = [len(one.row.tokens) for one in sampler._batching._under_way()]
+    assert written == [3, 3, 2, 2]  # every other step writes on all
+    for index, answer in rest(sampler):
+        same(answer, sampler.sample(ask(index, max_tokens=14)))
 
 
 def test_a_version_that_is_writing_is_not_unloaded(sampler: Any) -> None:

@@ -53,6 +53,8 @@ class Batching:
         self._batches: list[Batch] = []
         self._ended: list[Ended] = []
         self._unwanted: set[Hashable] = set()
+        self._told = False
+        """Whether the step before ended with first tokens, which nobody should wait a pass longer for."""
 
     def start(
         self, key: Hashable, request: SampleRequest, version: int, on_text: OnText | None = None
@@ -88,12 +90,17 @@ class Batching:
                 answer.conversation = ""
 
     def step(self) -> list[Ended]:
-        """Read a part of what is new, write one token on each answer; those that have ended."""
+        """Read a part of what is new, write one token on each answer; those that have ended.
+
+        A step that has drawn first tokens ends with them; the one after it writes in any case.
+        """
         if self._unwanted:
             self._drop_unwanted()
-        self._read()
-        for batch in list(self._batches):
-            self._guarded(batch, self._write)
+        began = self._read()
+        self._told = began and not self._told
+        if not self._told:
+            for batch in list(self._batches):
+                self._guarded(batch, self._write)
         ended, self._ended = self._ended, []
         return ended
 
@@ -121,9 +128,9 @@ class Batching:
 
     # -- prompts
 
-    def _read(self) -> None:
-        """Read prompts, the oldest first, until a part's worth is done."""
-        left = _PART
+    def _read(self) -> bool:
+        """Read prompts, the oldest first, until a part's worth is done; whether answers have begun."""
+        left, began = _PART, False
         while left > 0 and (answers := self._next(left)):
             try:
                 with self._by([answer.version for answer in answers]):
@@ -137,6 +144,8 @@ class Batching:
                     self._waiting.remove(answer)
                 new, first.steps = Batch(steps=first.steps, answers=answers), None
                 self._settle(new)
+                began = True
+        return began
 
     def _next(self, most: int) -> list[Answer]:
         """The oldest that waits, with those that can be read beside it, `most` tokens together."""

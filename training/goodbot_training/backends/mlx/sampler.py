@@ -44,7 +44,7 @@ class MlxDecoder:
         self, inputs: Any, temperatures: Any, uniforms: Any
     ) -> tuple[list[int], list[float]]:
         """Draw a token a row; see `Steps`."""
-        output = self._forward(inputs)
+        output = self._last(inputs)
         temperature = mx.array(temperatures)[:, None]
         greedy = temperature <= 0
         logits = output[:, -1].astype(mx.float32) / mx.where(greedy, 1.0, temperature)
@@ -61,7 +61,7 @@ class MlxDecoder:
 
     def likeliest(self, inputs: Any, top: int) -> tuple[list[int], list[float]]:
         """The likeliest next tokens of one row; see `Steps`."""
-        logits = self._forward(inputs)[0, -1].astype(mx.float32)
+        logits = self._last(inputs)[0, -1].astype(mx.float32)
         logprobs = logits - mx.logsumexp(logits)
         places = mx.argsort(-logprobs)[:top]
         found: Any = (places.tolist(), logprobs[places].tolist())
@@ -109,6 +109,13 @@ class MlxDecoder:
         if self._batched or not can_trim_prompt_cache(self._cache):
             return False
         return trim_prompt_cache(self._cache, tokens) == tokens
+
+    def _last(self, inputs: Any) -> mx.array:
+        """Logits of the last place alone, `(B, 1, V)`: nothing asks for those before it, so MLX never
+        computes what only they need, the head above all."""
+        if inputs.shape[1] > 1:
+            self._forward(inputs[:, :-1])
+        return self._forward(inputs[:, -1:])
 
     def _forward(self, inputs: Any) -> mx.array:
         self._rows = len(inputs)
