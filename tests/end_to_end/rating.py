@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-RATINGS = 40
+RATINGS = 20
 LABEL = "[demo model] "
 CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
 
