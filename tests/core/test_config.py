@@ -75,6 +75,7 @@ def test_a_whole_file() -> None:
         ("[training]\nduplicate_limit = -1", 2, "duplicate_limit must be 0 (off) or more"),
         ("[training]\nage_half_life = nan", 2, "age_half_life must be 0 (off) or more"),
         ("[training]\nreplay_share = 1.0", 2, "replay_share must lie between 0 and 0.9"),
+        ("[training]\noutvoted = 'hang'", 2, 'outvoted must be "leave_out" or "count"'),
         ("[training]\non_alarm = 'block'", 2, 'on_alarm must be "tell" or "leave_out"'),
         ("[training]\nquiet_hours = '23-7'", 2, 'two times such as "23:00-07:00"'),
         ("[training]\nquiet_hours = '23:00'", 2, 'two times such as "23:00-07:00"'),

@@ -2,7 +2,8 @@
 
 Rounds follow one another as in the daemon: what was held out trains in the next round; a refused
 candidate is judged too, but never answers, and its ratings come again with those of the next
-round; from the third rater on none weighs more than the default share.
+round; from the third rater on none weighs more than the default share, and who is outvoted is not
+heard (by the trainers of others, who have no such thing, everybody is).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import Any
 from goodbot.backend import LoraSettings, Sampled, TrainingBackend
 from goodbot.config.sections import TrainingConfig
 from goodbot.errors import TrainingError
+from goodbot.poisoning.outvoted import Rated as OneSays
+from goodbot.poisoning.outvoted import outvoted
 from goodbot.poisoning.shares import share_weights
 from goodbot_training import round as training_round
 from goodbot_training.tiny import TEMPERATURE
@@ -79,7 +82,9 @@ class Course:
 
 def recipe(arm: str) -> str:
     """A short hash of all settings of an arm: a course of other settings is another course."""
-    text = json.dumps([asdict(ARMS[arm].defaults()), TrainingConfig().rater_share], sort_keys=True)
+    team = TrainingConfig()
+    settings = asdict(ARMS[arm].defaults())
+    text = json.dumps([settings, team.rater_share, team.outvoted], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -251,13 +256,22 @@ def _writer(
     return Writer(model=model)
 
 
+def _outvoted(items: Sequence[_Item]) -> set[str]:
+    """As the daemon leaves them out of a round."""
+    said = [(item.rated.rater, item.rated.answer.text, item.rated.rating > 0) for item in items]
+    return outvoted([OneSays(rater=who, answer=text, good=good) for who, text, good in said])
+
+
 def _job(
     items: Sequence[_Item], model: Path, seed: int, parent: Path | None,
     baseline: dict[str, float], output: Path, arm: Arm, versions: Mapping[str, str] | None = None,
 ) -> Job:  # fmt: skip
-    trained = [item for item in items if not item.held_out]
+    unheard = _outvoted(items) if not arm.trainer else set[str]()
+    trained = [item for item in items if not item.held_out and item.rated.rater not in unheard]
     shares = share_weights([[item.rated.rater] for item in trained], TrainingConfig().rater_share)
     weights = {item.id: share for item, share in zip(trained, shares, strict=True)}
+    held_out = {i.id for i in items if i.held_out and i.rated.rater not in unheard}
+    weights |= {item.id: 0.0 for item in items if item.rated.rater in unheard}
     rows = [
         {
             "id": item.id,
@@ -266,7 +280,7 @@ def _job(
             "tokens": list(item.rated.answer.tokens),
             "logprobs": list(item.rated.answer.logprobs),
             "temperature": TEMPERATURE, "version": item.version, "reward": float(item.rated.rating),
-            "weight": weights.get(item.id, 1.0), "split": "held_out" if item.held_out else "train",
+            "weight": weights.get(item.id, 1.0), "split": "held_out" if item.id in held_out else "train",
         }
         for item in items
     ]  # fmt: skip

@@ -28,6 +28,7 @@ from goodbot_training.rollouts import turn_lengths
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import Job, data_error
 
+_UNHEARD = "{} ratings were left out: they want the opposite of what everybody else's want. "
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
 
@@ -63,7 +64,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         emit(_quarantine(left_out))
     progress = replace(progress, left_out=left_out)
     while True:
-        train = [rollout for rollout in material.train if rollout.id not in progress.left_out]
+        train = [r for r in material.train if r.weight and r.id not in progress.left_out]
         if not train:
             raise _nothing_left(progress)
         lesson = make_lesson(job, backend, objective, train, recompute=plan.recompute)
@@ -107,6 +108,8 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
                 reason=afresh + verdict.reason,
                 metrics={**verdict.metrics, "start_over": 1.0},
             )
+        if unheard := sum(not rollout.weight for rollout in material.train):
+            verdict = replace(verdict, reason=_UNHEARD.format(unheard) + verdict.reason)
         if verdict.passed:
             backend.load_adapter(candidate)  # the gate has sampled by whichever version
             fingerprint.write(backend, candidate)

@@ -202,6 +202,8 @@ def _check(config: Config) -> None:
         raise training.error("age_half_life", "age_half_life must be 0 (off) or more")
     if not 0 <= config.training.replay_share <= 0.9:
         raise training.error("replay_share", "replay_share must lie between 0 and 0.9")
+    if config.training.outvoted not in ("leave_out", "count"):
+        raise training.error("outvoted", 'outvoted must be "leave_out" or "count"')
     if config.training.on_alarm not in ("tell", "leave_out"):
         raise training.error("on_alarm", 'on_alarm must be "tell" or "leave_out"')
     http.check(config.http, config.where("http"))

@@ -88,6 +88,8 @@ class TrainingConfig:
     """A file with more of them, one a line."""
     on_alarm: str = "tell"
     """When somebody's ratings begin to contradict: `tell` the owners, or also `leave_out` theirs."""
+    outvoted: str = "leave_out"
+    """Of three raters or more, one who wants the opposite of the others: `leave_out` theirs, or `count`."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The backend's own settings, `[training.settings]`."""
 

@@ -78,15 +78,16 @@ def similarity(one: frozenset[int], other: frozenset[int]) -> float:
 
 
 def _sketch(question: str, answer: str) -> frozenset[int]:
-    words = _words(question)
-    shingles = _shingles("q", words)
-    if len(words) < _TELLING:
-        shingles |= _shingles("a", _words(answer))
+    asked = words(question)
+    shingles = _shingles("q", asked)
+    if len(asked) < _TELLING:
+        shingles |= _shingles("a", words(answer))
     hashes = (int.from_bytes(hashlib.blake2b(s.encode(), digest_size=8).digest()) for s in shingles)
     return frozenset(heapq.nsmallest(_SKETCH, hashes))
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """The words of a text's beginning, in small letters."""
     plain = unicodedata.normalize("NFKC", text[:_CHARACTERS]).casefold()[: 2 * _CHARACTERS]
     return _WORDS.findall(plain)
 

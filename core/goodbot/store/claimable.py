@@ -25,7 +25,7 @@ from goodbot.turns import Turn
 _PERSON = "t.connector || ':' || t.talker"
 # An owner who has logged in to the browser from a chat is `web:` and that account there.
 _OWNERS = (
-    "(SELECT place.prefix || owner.person FROM (SELECT '' AS prefix UNION ALL SELECT 'web:') place,"
+    "(SELECT place.prefix || owner.person AS person FROM (SELECT '' AS prefix UNION ALL SELECT 'web:') place,"
     " (SELECT value AS person FROM json_each(:owners)"
     " UNION SELECT person FROM grants WHERE role = 'owner') owner)"
 )
@@ -120,6 +120,14 @@ class Pool:
             "scope": self.scope, "model": self.model, "owners": json.dumps(self.owners),
             "others": self.others,
         }  # fmt: skip
+
+
+async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
+    """Everybody who is an owner, by the config or by a grant, as ratings name them."""
+    rows = await fetch(db, f"SELECT person FROM {_OWNERS}", pool.values())  # noqa: S608
+    linked = await fetch(db, "SELECT person, identity FROM links")
+    found = {person for (person,) in rows}
+    return found | {identity for person, identity in linked if person in found}
 
 
 async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from goodbot.poisoning import duplicates, shares
+from goodbot.poisoning.outvoted import Rated, outvoted
 from goodbot.ratings import Moments, Opinion, RewardPolicy, TurnRating
 from goodbot.store.claimable import Candidate
 from goodbot.store.runs import Item
@@ -27,6 +28,7 @@ def claim(
     age_half_life: float = 0.0,
     round_size: float = math.inf,
     past: Sequence[Mapping[str, Opinion]] = (),
+    spared: Collection[str] | None = None,
 ) -> tuple[Item, ...]:
     """Give every candidate its reward, its split and its weight, in the candidates' order.
 
@@ -36,10 +38,15 @@ def claim(
     trained on is not held out any more. A reward of 0 takes no side, so it tells the gate nothing;
     near-repetitions of others are held out last: it would only hear again what was trained.
 
+    With `spared`, raters who are `outvoted` (never one of those) are not heard: a turn that only they
+    have rated weighs 0 and is not held out.
+
     What trains weighs `age_weight` times `duplicate_weights` times what `share_weights` leaves of
     that, where a usual round trains on `round_size`. `past` are the labels of earlier rounds, oldest
     first, for policies that rescale.
     """
+    against = outvoted(_said(candidates, policy), spared) if spared is not None else set[str]()
+    candidates = [c if against.issuperset(c.labels) else without(c, against) for c in candidates]
     rewards = _rewards(candidates, policy, past)
     taken = [c for c in candidates if c.turn.id in rewards]
     groups = _repetitions(taken, rewards) if duplicate_limit else range(len(taken))
@@ -47,7 +54,12 @@ def claim(
     repeats = {c.turn.id: sizes[name] > 1 for c, name in zip(taken, groups, strict=True)}
     new = [c for c in taken if not c.replayed]
     wanted = math.floor(held_out_share * len(new) + 0.5)
-    fresh = [c.turn.id for c in new if not c.held_out_before and rewards[c.turn.id]]
+    heard = {c.turn.id for c in taken if not against.issuperset(c.labels)}
+    fresh = [
+        c.turn.id
+        for c in new
+        if c.turn.id in heard and not c.held_out_before and rewards[c.turn.id]
+    ]
     held_out = _held_out(fresh, rewards, repeats, wanted)
     items = [
         Item(
@@ -59,16 +71,17 @@ def claim(
         )
         for candidate in taken
     ]
-    trained = [n for n, item in enumerate(items) if item.split == "train"]
+    trained = [n for n, item in enumerate(items) if item.split == "train" and item.turn in heard]
     raters = [items[n].labels.keys() for n in trained]
     few = duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
     aged = [age_weight(taken[n].age, age_half_life) for n in trained]
     weights = [age * weight for age, weight in zip(aged, few, strict=True)]
-    final = dict(
-        zip(trained, shares.share_weights(raters, rater_share, weights, round_size), strict=True)
-    )
     # What is held out keeps its weight: the gate asks about every answer alike.
-    return tuple(replace(item, weight=final.get(n, 1.0)) for n, item in enumerate(items))
+    final = {n: float(item.turn in heard) for n, item in enumerate(items)}
+    if trained:
+        capped = shares.share_weights(raters, rater_share, weights, round_size)
+        final.update(zip(trained, capped, strict=True))
+    return tuple(replace(item, weight=final[n]) for n, item in enumerate(items))
 
 
 def age_weight(age: int, half_life: float) -> float:
@@ -77,6 +90,22 @@ def age_weight(age: int, half_life: float) -> float:
     `age` counts the adapters since the one that wrote the answer; `half_life` 0 ignores it.
     """
     return max(2.0 ** (-age / half_life), 1e-6) if half_life else 1.0
+
+
+def _said(candidates: Sequence[Candidate], policy: RewardPolicy) -> list[Rated]:
+    """What each rater says of each answer, by the policy; what is neither good nor bad is left out."""
+    return [
+        Rated(rater=rater, answer=c.turn.response, good=reward > 0)
+        for c in candidates
+        for rater, opinion in c.labels.items()
+        if (reward := _reward({rater: opinion}, policy))
+    ]
+
+
+def without(candidate: Candidate, raters: Collection[str]) -> Candidate:
+    """The same without what these raters say."""
+    left = {who: said for who, said in candidate.labels.items() if who not in raters}
+    return replace(candidate, labels=left) if len(left) < len(candidate.labels) else candidate
 
 
 def _rewards(

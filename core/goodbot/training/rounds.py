@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import aiosqlite
 
@@ -31,6 +30,7 @@ async def take(
     if config.on_alarm == "leave_out":
         alarmed = {alarm.rater for alarm in await suspects.alarmed(db, pool.scope)}
         found = without(found, alarmed)
+    spared = await claimable.owners(db, pool) if config.outvoted == "leave_out" else None
     past = await claimable.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
     items = await asyncio.to_thread(  # thousands of long answers take seconds
         claims.claim,
@@ -42,14 +42,12 @@ async def take(
         age_half_life=config.age_half_life,
         round_size=config.min_ratings - config.held_out,
         past=past,
+        spared=spared,
     )
     return sum(not candidate.replayed for candidate in found), items
 
 
 def without(candidates: Sequence[Candidate], raters: Collection[str]) -> list[Candidate]:
     """The candidates without what these raters say; those of which nothing is left are missing."""
-    left = [
-        replace(c, labels={who: said for who, said in c.labels.items() if who not in raters})
-        for c in candidates
-    ]
+    left = [claims.without(candidate, raters) for candidate in candidates]
     return [candidate for candidate in left if candidate.labels]

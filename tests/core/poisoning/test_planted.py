@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import aiosqlite
 import pytest
 from goodbot.config import Grants, TrainingConfig
 from goodbot.doctor.data import contradictions
@@ -14,7 +15,7 @@ from goodbot.loopback import Answer
 from goodbot.poisoning.flips import Alarm
 from goodbot.ratings import RewardPolicy
 from goodbot.setup import CheckState, Examined
-from goodbot.store import suspects
+from goodbot.store import claimable, suspects
 from goodbot.store.runs import Item
 from goodbot.testing.clock import VirtualClock
 from goodbot.training import rounds
@@ -130,6 +131,18 @@ async def test_a_rater_who_turns_round_is_told_of_and_blocks_nothing(tmp_path: P
         await bot.command("rollback", "since 2001-01-01")
         await bot.command("rollback", "since 2001-01-01 yes")
         assert (await bot.status())["alarms"] == [], "what is in quarantine contradicts nobody"
+
+
+async def test_owners_are_spared_by_any_of_their_names(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=TEAM) as bot:
+
+        async def linked(db: aiosqlite.Connection) -> set[str]:
+            await db.execute("INSERT INTO links VALUES ('loopback:owner', 'slack:U1', 0)")
+            return await claimable.owners(db, bot.app.trainer._pool)
+
+        spared = await bot.store.write(linked)
+    assert {"loopback:owner", "slack:U1"} <= spared
+    assert not {f"loopback:{who}" for who in PEOPLE} & spared
 
 
 async def test_turning_old_ratings_round_is_told_of_and_reaches_the_training(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.ratings import Moments, RewardPolicy
+from goodbot.ratings import Moments, Opinion, RewardPolicy
 from goodbot.store import claimable
 from goodbot.store.claimable import Candidate
 from goodbot.store.runs import Item
@@ -203,3 +203,29 @@ async def test_a_refused_run_has_used_its_ratings_and_a_failed_one_has_not(tmp_p
         assert (await bot.status())["ratings"] == 2
         found = await bot.store.read(lambda db: claimable.candidates(db, bot.app.trainer._pool))
         assert [candidate.held_out_before for candidate in found] == [True, True]
+
+
+def test_who_is_outvoted_weighs_nothing_and_is_not_held_out() -> None:
+    """Three like what begins with "yes", one what does not; some answers two of them have rated."""
+    found: list[Candidate] = []
+    for number in range(60):
+        liked, who = number % 3 == 0, ("a", "b", "c", "liar")[number % 4]
+        like = 1.0 if liked else -1.0
+        labels: dict[str, Opinion] = {who: -like if who == "liar" else like}
+        if number % 10 == 3:
+            labels = {"a": like, "liar": -like}
+        answered = replace(asked(f"t{number}", words(number)), response="yes" if liked else "no")
+        found.append(Candidate(turn=answered, labels=labels, held_out_before=False, seq=number))
+    items = claim(found, POLICY, held_out_share=0.2, spared=())
+    alone = [item for item in items if item.labels.keys() == {"liar"}]
+    assert alone
+    assert {(item.weight, item.split) for item in alone} == {(0.0, "train")}
+    assert len(split(items, "held_out")) > 0
+    both = [item for item in items if item.turn.endswith("3") and item not in alone]
+    assert both
+    assert all(abs(item.reward) == 1.0 for item in both), "no tie: the liar is not heard"
+    assert all(item.weight > 0 for item in both)
+    counted = claim(found, POLICY, held_out_share=0.2)
+    assert all(item.weight == 1.0 for item in counted), "only where it is asked for"
+    spared = claim(found, POLICY, held_out_share=0.2, spared=["liar"])
+    assert all(item.weight > 0 for item in spared)
