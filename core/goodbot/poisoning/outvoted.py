@@ -50,8 +50,8 @@ def outvoted(ratings: Sequence[Rated], spared: Collection[str] = ()) -> set[str]
     left, found = told, set[str]()
     while True:
         raters = sorted({rated.rater for rated, _ in left} - set(spared))
-        compared = {rater: _chance(left, rater) for rater in raters}
-        against = [rater for rater, chance in compared.items() if chance <= _CHANCE]
+        compared = {rater: _compared(left, rater) for rater in raters}
+        against = [rater for rater, (chance, _) in compared.items() if chance <= _CHANCE]
         if not against:
             return found
         found.add(min(against, key=compared.__getitem__))
@@ -69,18 +69,20 @@ def _features(answer: str) -> frozenset[str]:
     return frozenset((*found[:_WORDS], f"#{len(found).bit_length()}"))
 
 
-def _chance(told: Sequence[_Told], rater: str) -> float:
-    """The probability that chance comes to such a U, or a higher one, by what all others like."""
+def _compared(told: Sequence[_Told], rater: str) -> tuple[float, float]:
+    """The probability that chance comes to such a U, or a higher one, by what all others like; and how
+    many standard deviations the ranks of the good ones lie from their mean, below 0 where they are low."""
     own = [(rated.good, found) for rated, found in told if rated.rater == rater][-_NEWEST:]
     if len({good for good, _ in own}) < 2:
-        return 1.0
+        return 1.0, 0.0
     liking = _liking([(rated.good, found) for rated, found in told if rated.rater != rater])
-    scores = [liking(found) for _, found in own]
-    ranks = _ranks(scores)
-    good = [rank for (is_good, _), rank in zip(own, ranks, strict=True) if is_good]
-    sum_of_ranks, draw = sum(good), Random(0)  # noqa: S311  the same draws every time
-    lower = sum(sum(draw.sample(ranks, len(good))) <= sum_of_ranks for _ in range(_DRAWS))
-    return (lower + 1) / (_DRAWS + 1)
+    ranks = _ranks([liking(found) for _, found in own])
+    n = sum(good for good, _ in own)
+    low = sum(rank for (good, _), rank in zip(own, ranks, strict=True) if good)
+    draw = Random(0)  # noqa: S311  the same draws every time
+    lower = sum(sum(draw.sample(ranks, n)) <= low for _ in range(_DRAWS))
+    spread = math.sqrt(n * (len(own) - n) * (len(own) + 1) / 12)
+    return (lower + 1) / (_DRAWS + 1), (low - n * (len(own) + 1) / 2) / spread
 
 
 def _liking(told: Sequence[tuple[bool, frozenset[str]]]) -> Callable[[frozenset[str]], float]:

@@ -59,6 +59,13 @@ def test_lenient_and_strict_people_are_none_of_its_business() -> None:
         assert not outvoted(said(seed, raters=FRIENDS, count=60, bias=lenient))
 
 
+def test_what_the_liar_is_called_makes_no_difference() -> None:
+    """The others are contradicted by the liar, as clearly as so few draws can tell."""
+    for name in ("aaron", "zoe"):
+        loud = (*FRIENDS[:2], name, FRIENDS[2], name)
+        assert outvoted(said(1, raters=loud, opposite=[name], count=240)) == {name}
+
+
 def test_an_owner_is_never_left_out_nor_anybody_of_two() -> None:
     ratings = said(1, raters=(*FRIENDS, LIAR), opposite=[LIAR], count=80)
     assert outvoted(ratings) == {LIAR}
