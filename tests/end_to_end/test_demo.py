@@ -19,7 +19,7 @@ def _demo(home: Path, *arguments: str) -> dict[str, Any]:
         [sys.executable, "-m", "goodbot", "--home", str(home), "demo", "--json", *arguments],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return json.loads(done.stdout)
@@ -30,7 +30,7 @@ def _without_times(result: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in result.items() if key not in moving}
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("backend", ["torch", "mlx"])
 def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> None:
     for module in {"torch": ("torch", "peft"), "mlx": ("mlx", "mlx_lm")}[backend]:

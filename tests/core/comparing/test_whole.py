@@ -22,7 +22,7 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
     need_backend()
     async with Pilot.open(tmp_path / "home", serving=SERVING) as pilot:
         app = pilot.app
-        for number in range(4):
+        for number in range(7):
             assert (await pilot.say(f"What is {number}+1?")).turn
         await pilot.command("pause")  # else the scheduler takes that run for an interrupted one
         run = await app.store.write(
@@ -53,20 +53,23 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
             app.store, "SELECT id, old_answer, old_tokens, old_logprobs, new_answer, new_tokens,"
             " new_logprobs, prompt_tokens FROM pairs ORDER BY id",
         )  # fmt: skip
-        assert len(pairs) == 4
+        assert 4 <= len(pairs) <= 5, "of seven questions; two that say the same are no question"
         for _, *sides, prompt in pairs:
             assert sides[0] != sides[3]
             assert codec.unpack_ints(prompt)
             for tokens, logprobs in (sides[1:3], sides[4:6]):
                 assert len(codec.unpack_ints(tokens)) == len(codec.unpack_floats(logprobs)) > 0
                 assert max(codec.unpack_floats(logprobs)) <= 0
-        told = ""
-        for _ in pairs:
+        told, number = "", 0
+        while "again" not in told:
+            number += 1
             text = await pilot.command("compare")
             a = text.partition("\nA:\n")[2].partition("\n\nB:\n")[0]
             old = {pair[1].strip() for pair in pairs}
             told = await pilot.command("compare", "a" if a in old else "b")
-        assert told == "Noted. 0 for v1, 4 for the base model. The base model answers again."
+        assert (
+            told == f"Noted. 0 for v1, {number} for the base model. The base model answers again."
+        )
         assert (await app.registry.active(), await app.server.served()) == (0, 0)
         both = await pilot.command("compare", "base v1 What is 2+1?")
         assert both.startswith("the base model:\n")
