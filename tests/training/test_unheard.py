@@ -32,5 +32,5 @@ def test_a_round_goes_without_what_weighs_nothing(random_model: Path, tmp_path: 
     beside, said = trained(random_model, tmp_path / "beside", [*items, *unheard])
     assert beside == without
     assert said == (
-        "2 ratings were left out: they want the opposite of what everybody else's want. " + plain
+        "2 rated answers were left out: who rated them wants the opposite of the others. " + plain
     )

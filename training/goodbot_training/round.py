@@ -28,7 +28,7 @@ from goodbot_training.rollouts import turn_lengths
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import Job, data_error
 
-_UNHEARD = "{} ratings were left out: they want the opposite of what everybody else's want. "
+_UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
 

@@ -88,6 +88,8 @@ def _unused(data: Mapping[str, Any]) -> list[str]:
         found.append(f"{too_long} of these too long (over {limit} tokens)")
     if data["ties"]:
         found.append(f"{data['ties']} without a side (as much good as bad was said)")
+    if data["unheard"]:
+        found.append(f"{data['unheard']} whose raters want the opposite of the others")
     if data["waiting_for_consent"]:
         found.append(
             f"{data['waiting_for_consent']} of private chats until their people say `/rl share on`"

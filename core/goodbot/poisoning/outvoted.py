@@ -8,10 +8,12 @@ what is liked; it then scores the answers that a rater rated good, and those rat
 
 and a permutation of the rater's own ratings comes to such a U, or a higher one, with probability p (the
 rank-sum test). Being strict or lenient changes nothing. Whose p is 1/40 or less is outvoted, the one with the
-lowest first; then the rest is compared again without them: who was only contradicted by them is cleared so.
+lowest first, of equal ones the more contradicted; then the rest is compared again without them: who was only
+contradicted by them is cleared so.
 
-Only among three raters or more, never somebody who is spared (an owner, whose bot it is), and nobody at all
-where those who would be outvoted have given half of the ratings or more: there is no majority then.
+Only while there are three raters or more, never somebody who is spared (an owner, whose bot it is), and
+nobody at all where those who would be outvoted have given half of the ratings or more: there is no majority
+then.
 """
 
 from __future__ import annotations
@@ -44,20 +46,18 @@ class Rated:
 
 def outvoted(ratings: Sequence[Rated], spared: Collection[str] = ()) -> set[str]:
     """Such raters; the same for the same ratings. Linear in the ratings, for each rater."""
-    if len({rated.rater for rated in ratings}) < _RATERS:
-        return set()
     told = [(rated, _features(rated.answer)) for rated in ratings]
     left, found = told, set[str]()
-    while True:
-        raters = sorted({rated.rater for rated, _ in left} - set(spared))
-        compared = {rater: _compared(left, rater) for rater in raters}
+    while len(raters := {rated.rater for rated, _ in left}) >= _RATERS:
+        compared = {rater: _compared(left, rater) for rater in sorted(raters - set(spared))}
         against = [rater for rater, (chance, _) in compared.items() if chance <= _CHANCE]
         if not against:
-            return found
+            break
         found.add(min(against, key=compared.__getitem__))
         left = [one for one in left if one[0].rater not in found]
         if 2 * len(left) <= len(told):
             return set()
+    return found
 
 
 _Told = tuple[Rated, frozenset[str]]
@@ -79,10 +79,13 @@ def _compared(told: Sequence[_Told], rater: str) -> tuple[float, float]:
     ranks = _ranks([liking(found) for _, found in own])
     n = sum(good for good, _ in own)
     low = sum(rank for (good, _), rank in zip(own, ranks, strict=True) if good)
+    spread = math.sqrt(n * (len(own) - n) * (len(own) + 1) / 12)
+    distance = (low - n * (len(own) + 1) / 2) / spread
+    if distance >= 0:  # agrees; drawing is what takes time
+        return 1.0, distance
     draw = Random(0)  # noqa: S311  the same draws every time
     lower = sum(sum(draw.sample(ranks, n)) <= low for _ in range(_DRAWS))
-    spread = math.sqrt(n * (len(own) - n) * (len(own) + 1) / 12)
-    return (lower + 1) / (_DRAWS + 1), (low - n * (len(own) + 1) / 2) / spread
+    return (lower + 1) / (_DRAWS + 1), distance
 
 
 def _liking(told: Sequence[tuple[bool, frozenset[str]]]) -> Callable[[frozenset[str]], float]:

@@ -144,7 +144,7 @@ async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) ->
     rows = await fetch(
         db,
         "SELECT r.id, i.labels FROM run_items i JOIN runs r ON r.id = i.run"
-        " WHERE i.turn = ? AND i.split = 'train' AND r.state = 'activated'",
+        " WHERE i.turn = ? AND i.split = 'train' AND i.weight > 0 AND r.state = 'activated'",
         (turn,),
     )
     stale = {run for run, labels in rows if await ledger.lost(db, turn, json.loads(labels))}

@@ -129,12 +129,12 @@ async def last_seconds(db: aiosqlite.Connection, scope: str) -> float | None:
 
 
 async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> Material:
-    """What these runs have claimed, together."""
+    """What these runs have learnt from or held out, together."""
     rows = await fetch(
         db,
         # One that an earlier of these runs had held out, and a later one has trained on, is one answer.
         "WITH items AS (SELECT i.split, i.reward, i.labels, t.created_at, t.answered_by FROM run_items i"
-        " JOIN turns t ON t.id = i.turn WHERE i.run IN (SELECT value FROM json_each(:runs))"
+        " JOIN turns t ON t.id = i.turn WHERE i.weight > 0 AND i.run IN (SELECT value FROM json_each(:runs))"
         " AND i.run = (SELECT max(o.run) FROM run_items o WHERE o.turn = i.turn"
         " AND o.run IN (SELECT value FROM json_each(:runs))))"
         " SELECT coalesce(sum(split = 'train'), 0), coalesce(sum(split = 'held_out'), 0),"

@@ -155,11 +155,11 @@ async def live(db: aiosqlite.Connection, run: int) -> str | None:
 
 
 async def learnt(db: aiosqlite.Connection, run: int) -> dict[str, list[int]]:
-    """Turn → the ledger's events whose labels the run trained on; what it held out is not there."""
+    """Turn → the ledger's events whose labels the run trained on; not what it held out, or left out."""
     rows = await fetch(
         db,
         "SELECT i.turn, l.event_seq FROM run_items i JOIN labels l ON l.turn = i.turn"
-        " WHERE i.run = ? AND i.split = 'train' AND EXISTS"
+        " WHERE i.run = ? AND i.split = 'train' AND i.weight > 0 AND EXISTS"
         " (SELECT 1 FROM json_each(i.labels) c WHERE c.key = l.rater) ORDER BY i.position, l.event_seq",
         (run,),
     )

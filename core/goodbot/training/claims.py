@@ -46,7 +46,8 @@ def claim(
     first, for policies that rescale.
     """
     against = outvoted(_said(candidates, policy), spared) if spared is not None else set[str]()
-    candidates = [c if against.issuperset(c.labels) else without(c, against) for c in candidates]
+    unheard = {c.turn.id for c in candidates if against.issuperset(c.labels)}
+    candidates = [c if c.turn.id in unheard else without(c, against) for c in candidates]
     rewards = _rewards(candidates, policy, past)
     taken = [c for c in candidates if c.turn.id in rewards]
     groups = _repetitions(taken, rewards) if duplicate_limit else range(len(taken))
@@ -54,12 +55,8 @@ def claim(
     repeats = {c.turn.id: sizes[name] > 1 for c, name in zip(taken, groups, strict=True)}
     new = [c for c in taken if not c.replayed]
     wanted = math.floor(held_out_share * len(new) + 0.5)
-    heard = {c.turn.id for c in taken if not against.issuperset(c.labels)}
-    fresh = [
-        c.turn.id
-        for c in new
-        if c.turn.id in heard and not c.held_out_before and rewards[c.turn.id]
-    ]
+    asked = [c.turn.id for c in new if not c.held_out_before and rewards[c.turn.id]]
+    fresh = [turn for turn in asked if turn not in unheard]
     held_out = _held_out(fresh, rewards, repeats, wanted)
     items = [
         Item(
@@ -71,13 +68,15 @@ def claim(
         )
         for candidate in taken
     ]
-    trained = [n for n, item in enumerate(items) if item.split == "train" and item.turn in heard]
+    trained = [
+        n for n, item in enumerate(items) if item.split == "train" and item.turn not in unheard
+    ]
     raters = [items[n].labels.keys() for n in trained]
     few = duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
     aged = [age_weight(taken[n].age, age_half_life) for n in trained]
     weights = [age * weight for age, weight in zip(aged, few, strict=True)]
     # What is held out keeps its weight: the gate asks about every answer alike.
-    final = {n: float(item.turn in heard) for n, item in enumerate(items)}
+    final = {n: float(item.turn not in unheard) for n, item in enumerate(items)}
     if trained:
         capped = shares.share_weights(raters, rater_share, weights, round_size)
         final.update(zip(trained, capped, strict=True))

@@ -41,6 +41,8 @@ class Prospect:
     settings: Mapping[str, Any]
     train: int
     held_out: int
+    unheard: int
+    """Answers to train on but for their raters, whom the others' ratings contradict."""
     ties: int
     """Rated answers to which the reward policy gives no reward."""
     replayed: int
@@ -78,10 +80,11 @@ async def look(
             lambda db: rounds.take(db, pool, policy, config, parent=parent, replay=False)
         )
         ties = available - sum(not item.replayed for item in items)
+    heard = [item for item in items if item.weight]
     others = await store.read(
-        lambda db: claimable.off_policy(db, pool, [item.turn for item in items])
+        lambda db: claimable.off_policy(db, pool, [item.turn for item in heard])
     )
-    train = sum(item.split == "train" for item in items)
+    train = sum(item.split == "train" for item in heard)
     model_shape = shape(model)
     adapted = [p for p in model_shape.projections if p.adapted] if model_shape else []
     estimate, unknown = None, ""
@@ -99,9 +102,10 @@ async def look(
         parent=parent,
         settings=settings,
         train=train,
-        held_out=len(items) - train,
+        held_out=len(heard) - train,
+        unheard=len(items) - len(heard),
         ties=ties,
-        replayed=sum(item.replayed for item in items),
+        replayed=sum(item.replayed for item in heard),
         off_policy=others,
         interrupted=waiting.progress.where if waiting else "",
         parameters=model_shape.parameters if model_shape else 0,

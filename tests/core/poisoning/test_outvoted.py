@@ -73,6 +73,13 @@ def test_an_owner_is_never_left_out_nor_anybody_of_two() -> None:
     assert not outvoted(said(1, raters=("ada", LIAR), opposite=[LIAR], count=80))
 
 
+def test_the_two_who_are_left_do_not_outvote_each_other() -> None:
+    """Of three, two contradict the owner: once one of them is gone there is no majority left to ask."""
+    people = ("ada", "ada", "ada", "bob", LIAR)
+    ratings = said(4, raters=people, opposite=["bob", LIAR], count=200)
+    assert len(outvoted(ratings, spared=["ada"])) == 1
+
+
 def test_without_a_majority_nobody_is() -> None:
     half = said(2, raters=("ada", LIAR, "bob", "moriarty"), opposite=[LIAR, "moriarty"], count=160)
     assert not outvoted(half)

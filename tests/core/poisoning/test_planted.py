@@ -15,7 +15,7 @@ from goodbot.loopback import Answer
 from goodbot.poisoning.flips import Alarm
 from goodbot.ratings import RewardPolicy
 from goodbot.setup import CheckState, Examined
-from goodbot.store import claimable, suspects
+from goodbot.store import claimable, runs, suspects
 from goodbot.store.runs import Item
 from goodbot.testing.clock import VirtualClock
 from goodbot.training import rounds
@@ -134,6 +134,34 @@ async def test_a_rater_who_turns_round_is_told_of_and_blocks_nothing(tmp_path: P
         await bot.command("rollback", "since 2001-01-01")
         await bot.command("rollback", "since 2001-01-01 yes")
         assert (await bot.status())["alarms"] == [], "what is in quarantine contradicts nobody"
+
+
+async def test_who_is_outvoted_has_taught_nothing(tmp_path: Path) -> None:
+    """Each rates answers of their own; what was left out is said, and is no part of the version."""
+    async with open_bot(tmp_path, grants=TEAM) as bot:
+        alone: list[Answer] = []
+        for who in (*PEOPLE, MALLORY):
+            marks = ("👍", "👎") if who != MALLORY else ("👎", "👍")
+            for mark, style in zip(marks, ("Kindly", "Rudely"), strict=True):
+                asked = [f"{style} tell of subject {n} to {who}" for n in range(10)]
+                given = await rated_by(bot, who, asked, mark)
+                alone += given if who == MALLORY else []
+        typed = bot.chat.typed("train", "--dry-run wait")
+        later = (await bot.app.commands.execute(typed, direct=True)).later
+        assert later is not None
+        prospect = await later()
+        assert "; 20 whose raters want the opposite of the others" in prospect.text
+        learnt, held_out = prospect.data["train"], prospect.data["held_out"]
+        assert (prospect.data["unheard"], learnt + held_out) == (20, 60)
+        await bot.train()
+        why = await bot.command("why")
+        assert "It learnt from 60 rated answers of 3 people (30 good, 30 bad)" in why
+        trained = await bot.store.read(lambda db: runs.learnt(db, 1))
+        assert len(trained) == learnt
+        assert not trained.keys() & {answer.turn for answer in alone}
+        await bot.react(alone[0], "👍", user=MALLORY)
+        row = await bot.app.registry.row(1)
+        assert not row.tainted, "it never learnt from that rating"
 
 
 async def test_owners_are_spared_by_any_of_their_names(tmp_path: Path) -> None:

@@ -235,8 +235,10 @@ async def test_a_version_that_cannot_be_started_leaves_the_old_one_answering(
 
 async def test_a_stranger_on_this_machine_is_not_answered(server: LlamaCppServer) -> None:
     url = server._children[BASE].upstream.url
-    async with aiohttp.ClientSession() as session:
-        reply = await session.post(f"{url}/completion", json={"prompt": "hello"})
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{url}/completion", json={"prompt": "hello"}) as reply,
+    ):
         assert reply.status == 401
 
 
