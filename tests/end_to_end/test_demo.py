@@ -35,7 +35,8 @@ def _without_times(result: dict[str, Any]) -> dict[str, Any]:
 def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> None:
     for module in {"torch": ("torch", "peft"), "mlx": ("mlx", "mlx_lm")}[backend]:
         require(module)
-    result = _demo(tmp_path, "--backend", backend, "--seed", "0", "--like", "friendly")
+    words = ("--backend", backend, "--seed", "0", "--like", "friendly", "--questions", "60")
+    result = _demo(tmp_path, *words)
 
     assert result["ratings"] == 40
     before, after = result["before"], result["after"]
@@ -53,8 +54,19 @@ def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> 
     assert json.loads(status.stdout)["waiting_for_consent"] == 0, "its owner has agreed"
 
     if backend == "torch":  # the faster one on a CPU: once more, from nothing
-        again = _demo(tmp_path, "--backend", backend, "--seed", "0", "--like", "friendly")
+        again = _demo(tmp_path, *words)
         assert _without_times(again) == _without_times(result)
+
+
+@pytest.mark.parametrize("number", ["19", "201", "-40", "forty", "1" * 5000])
+def test_how_many_questions_is_a_number_that_there_are(number: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "goodbot", "--home", str(tmp_path), "demo", "--questions", number],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "is not a number from 20 to 200" in done.stderr
+    assert not (tmp_path / "demo").exists()
 
 
 def test_the_demo_removes_nothing_that_it_did_not_make(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def take(
         live, waiting = before, list[_Item]()
         for number in range(what.rounds):
             liked = judged_style if what.flips and number else like
-            asked = _ask(train, what.asked, seed, number)
+            asked = ask(train, what.asked, seed, number)
             drawn = writer.write(backend, asked, parent, 1000 * (seed + 1) + 10_000 * number)
             rated = what.rate(asked, drawn, liked, number, seed)
             if how.shuffled:
@@ -195,7 +195,7 @@ def _fresh(rated: Sequence[Rated], number: int, version: int = 0) -> list[_Item]
     ]
 
 
-def _ask(train: Sequence[Question], count: int, seed: int, number: int) -> list[Question]:
+def ask(train: Sequence[Question], count: int, seed: int, number: int) -> list[Question]:
     return (
         Random(1000 * seed + number).choices(train, k=count)
         if count > len(train)
@@ -245,7 +245,7 @@ def _writer(
     if arm.writer == "stale":  # trained on other people's ratings of the same taste
         old = directory / "older"
         old.mkdir()
-        asked = _ask(split(seed)[0], RATINGS, seed + 1000, 0)
+        asked = ask(split(seed)[0], RATINGS, seed + 1000, 0)
         drawn = Writer(model=model).write(backend, asked, None, 77_000 * (seed + 1))
         rated = STREAMS["natural"].rate(asked, drawn, like, 0, seed + 1000)
         baseline = {"mean": 0.0, "weight": 0.0}

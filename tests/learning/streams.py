@@ -11,6 +11,8 @@ from goodbot.backend import Sampled
 from goodbot_training.tiny.facts import Question
 from goodbot_training.tiny.judge import SimulatedRater, style_of
 
+ADVERSARY = "adversary"
+"""The rater who says the opposite."""
 RATINGS = 40
 """A round: the daemon's default. Every fifth rating is held out, so 32 of them train."""
 POOL = 240
@@ -86,7 +88,7 @@ def _one_of_four_lies(lies: int, of: int) -> Rate:
     ) -> list[Rated]:
         honest = _press(0.0)(questions, answers, like, round_, seed)
         return [
-            rated._replace(rating=-rated.rating, rater="adversary")
+            rated._replace(rating=-rated.rating, rater=ADVERSARY)
             if (index + seed) % of < lies
             else rated._replace(rater=f"friend-{index % 3}")
             for index, rated in enumerate(honest)

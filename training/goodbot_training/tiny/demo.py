@@ -30,7 +30,6 @@ from goodbot_training.tiny.judge import SimulatedRater
 from goodbot_training.tiny.score import score
 
 RATINGS = 40
-HELD_OUT_QUESTIONS = 120
 RATER_ERROR = 0.1
 """The owner of the demo presses the wrong button one time in ten, as people do."""
 
@@ -98,7 +97,7 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
     async with App.open(config, plugins, demo_model=True, grants=grants) as app:
         chat = loopback.of(app.connectors.running)
         train, held_out = split(arguments.seed)
-        exam = Random(arguments.seed).sample(held_out, min(HELD_OUT_QUESTIONS, len(held_out)))  # noqa: S311
+        exam = Random(arguments.seed).sample(held_out, arguments.questions)  # noqa: S311
         screen.opening(arguments.like, app.backend.name)
         before = await _exam(chat, exam, "before", screen)
         await _rate(chat, train, arguments.like, arguments.seed, screen)

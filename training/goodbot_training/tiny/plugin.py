@@ -29,7 +29,17 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same answers")
     parser.add_argument(
+        "--questions", type=_questions, default=120, metavar="N",
+        help="how many it is asked before and after, 20 to 200, none of which is rated (120)",
+    )  # fmt: skip
+    parser.add_argument(
         "--backend", default="auto", help="mlx or torch; auto takes what is installed"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run="goodbot_training.tiny.demo:main")
+
+
+def _questions(text: str) -> int:
+    if not (text.isdecimal() and len(text) <= 3 and 20 <= int(text) <= 200):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 20 to 200")
+    return int(text)

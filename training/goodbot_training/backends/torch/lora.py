@@ -68,7 +68,7 @@ def _added(y: torch.Tensor, x: torch.Tensor, path: str, now: Pass) -> torch.Tens
     if now.silent is not None:
         if len(x) != len(now.silent) > 1 and (x.ndim > 2 or len(x) % len(now.silent)):
             raise ValueError("the rows have been mixed on the way")
-        narrow = narrow.view(len(now.silent), -1, len(a)).masked_fill(now.silent, 0.0)
+        narrow.view(len(now.silent), -1, len(a)).masked_fill_(now.silent, 0.0)
     y.view(-1, len(b)).addmm_(narrow.view(-1, len(a)), b.T)
     return y
 
