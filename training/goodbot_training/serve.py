@@ -7,6 +7,7 @@ So nothing waits for longer than a step, and whatever changes versions happens b
 
 from __future__ import annotations
 
+import gc
 import json
 import queue
 import threading
@@ -46,6 +47,8 @@ def serve(
     except Exception as error:
         out.emit({"event": "failed", "reason": describe(error)[1]})
         return 0
+    gc.collect()
+    gc.freeze()  # a full collection would go through all that a framework's import leaves, in front of everybody
     out.emit({"event": "ready"})
     Serving(out, sampler, describe).run(stdin)
     return 0
