@@ -48,7 +48,7 @@ def serve(
         out.emit({"event": "failed", "reason": describe(error)[1]})
         return 0
     gc.collect()
-    gc.freeze()  # a full collection would go through all that a framework's import leaves, in front of everybody
+    gc.freeze()  # or a full collection goes through all that was imported, in front of everybody
     out.emit({"event": "ready"})
     Serving(out, sampler, describe).run(stdin)
     return 0
