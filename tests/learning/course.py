@@ -196,6 +196,7 @@ def _fresh(rated: Sequence[Rated], number: int, version: int = 0) -> list[_Item]
 
 
 def ask(train: Sequence[Question], count: int, seed: int, number: int) -> list[Question]:
+    """The questions of a round, each once if there are enough."""
     return (
         Random(1000 * seed + number).choices(train, k=count)
         if count > len(train)

@@ -1,6 +1,6 @@
 """How often the majority finds a liar, and leaves out who is none, on the study's streams of forty ratings.
 
-    python -m tests.learning.majority [--write]      minutes; renews results/majority.md
+    python -m tests.learning.majority [--write]      a minute; renews results/majority.md
 
 No model is trained for it: the base answers, simulated people rate, and `goodbot.poisoning.outvoted` is
 asked. Rounds on the shipped model and on the Llama, ten and five seeds, each for three styles.
