@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from goodbot.events import CaptureEvent, Message
+from goodbot.redaction import redact
 from goodbot.text import clean
 from goodbot.turns import Turn, turn_id
 
@@ -40,13 +41,16 @@ def unfit(event: CaptureEvent) -> str:
 
 
 def storable(event: CaptureEvent) -> CaptureEvent:
-    """The event with its words such as a database takes them, and text for each content."""
-    return replace(
-        event,
-        messages=tuple(_message(message) for message in event.messages),
-        response=_text(event.response),
-        model=_text(event.model),
-    )
+    """The event with its words such as a database takes them, and text for each content.
+
+    Keys and tokens in it are masked; then those of the model go, too: they would spell them.
+    """
+    messages = tuple(_message(message) for message in event.messages)
+    response = _text(event.response)
+    masked = tuple(_each(redact, message) for message in messages), redact(response)
+    if masked != (messages, response):
+        event = replace(event, prompt_tokens=(), tokens=(), logprobs=())
+    return replace(event, messages=masked[0], response=masked[1], model=_text(event.model))
 
 
 def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: int | None) -> Turn:
@@ -100,7 +104,7 @@ def _room(value: object, left: int, depth: int) -> int:
 
 def _message(message: Message) -> Message:
     """A message whose content is text: what is no text in it is named."""
-    kept: Message = {_text(key): _cleaned(value) for key, value in message.items()}
+    kept: Message = _each(_text, message)
     kept["content"] = _content(kept.get("content"))
     return kept
 
@@ -122,13 +126,14 @@ def _part(part: object) -> str:
     return text if isinstance(text, str) else _NOT_SHOWN.get(kind, f"[{kind}]")
 
 
-def _cleaned(value: Any) -> Any:
+def _each(do: Callable[[str], str], value: Any) -> Any:
+    """The value with this done to every text in it."""
     if isinstance(value, str):
-        return _text(value)
+        return do(value)
     if isinstance(value, Mapping):
-        return {_text(str(k)): _cleaned(v) for k, v in cast("Mapping[Any, Any]", value).items()}
+        return {do(str(k)): _each(do, v) for k, v in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, (list, tuple)):
-        return [_cleaned(one) for one in cast("Sequence[Any]", value)]
+        return [_each(do, one) for one in cast("Sequence[Any]", value)]
     return value
 
 

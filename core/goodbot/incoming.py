@@ -17,6 +17,7 @@ from goodbot.events import (
     RatingKind,
     Receipt,
 )
+from goodbot.redaction import redact
 from goodbot.text import clean
 
 _LONGEST = 10_000
@@ -59,7 +60,10 @@ def again(event: Event, known: Receipt) -> Receipt:
 
 
 def storable(event: Event) -> Event:
-    """The event with its foreign words such as a database takes them; a poison one comes for ever."""
+    """The event with its foreign words such as a database takes them; a poison one comes for ever.
+
+    Keys and tokens in what was said are masked.
+    """
     if isinstance(event, CaptureEvent):
         return captures.storable(event)
     words: dict[str, Any] = {
@@ -67,6 +71,10 @@ def storable(event: Event) -> Event:
         for name in ("text", "name", "args", "action")
         if isinstance(text := getattr(event, name, None), str) and not text.isascii()
     }
+    for name in ("text", "args"):
+        said = words.get(name, getattr(event, name, ""))
+        if (masked := redact(said)) != said:
+            words[name] = masked
     if isinstance(event, MessageEvent) and event.attachments:
         names = (" ".join(clean(name).split())[:_NAME] for name in event.attachments[:_NAMES])
         words["attachments"] = tuple(names)

@@ -27,6 +27,7 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
+from goodbot.redaction import redact
 from goodbot.text import clean
 
 from goodbot_connectors.fields import Json, string
@@ -116,7 +117,7 @@ def _said(text: str, id_: str, common: dict[str, Any]) -> Event:
 
 
 def _fit(text: str) -> str:
-    text = clean(text).strip()
+    text = redact(clean(text)).strip()  # as it is stored: the page keeps it, too
     if not text:
         raise UsageError("There was nothing in it: type a few words.")
     if len(text) > LONGEST:
