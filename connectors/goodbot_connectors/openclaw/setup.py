@@ -112,7 +112,10 @@ class OpenClawSetup(ConnectorSetup):
         }  # fmt: skip
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
-        """Take the plugin out of OpenClaw; its settings are as before, if nobody else changed them."""
+        """Take the plugin out of OpenClaw; its settings are as before, if nobody else changed them.
+
+        Raises FatalConnectorError when it stays in there; our token holds no longer all the same.
+        """
         file, program = self._file(), self.program
         if not file.written:
             return ()
@@ -126,16 +129,17 @@ class OpenClawSetup(ConnectorSetup):
             lines.append(
                 "there is no `openclaw` program any more: its list of plugins was not changed"
             )
-        if gone or file.alone or str(PLUGIN) not in file.read():
+        out = gone or file.alone or str(PLUGIN) not in file.read()
+        if out:
             lines.append(file.restore(lambda text: text))
-        else:
-            lines.append(
-                f"{file.path} still names the plugin: run `goodbot connect openclaw` and then"
-                " `goodbot disconnect openclaw` again"
-            )
         clients.remove(self.home, NAME, CLIENT)
         with contextlib.suppress(FileNotFoundError):
             self.token_file.unlink()
+        if not out:
+            raise FatalConnectorError(
+                f"{'; '.join(lines)}; {file.path} still names the plugin: run `goodbot connect openclaw`"
+                " and then `goodbot disconnect openclaw` again"
+            )
         return lines
 
     async def _uninstall(self, program: Program, lines: list[str]) -> bool:
