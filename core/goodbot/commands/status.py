@@ -39,7 +39,7 @@ async def status(call: Call) -> Result:
         "server_trouble": s.server.trouble(), "proof": asdict(s.registry.proof),
         "canary": told_of(await s.canary.standing(), s.registry.share),
         "unserved": await unserved(s),
-        "ratings": readiness.available, "needed": readiness.needed, "next": readiness.why,
+        "ratings": standing.available, "needed": s.config.training.min_ratings, "next": readiness.why,
         "waiting_for_consent": standing.waiting_for_consent, "off_policy": standing.off_policy,
         "training": progress,
         "pressure": await s.scheduler.pressure() or None,

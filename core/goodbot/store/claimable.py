@@ -130,6 +130,12 @@ async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
     return found | {identity for person, identity in linked if person in found}
 
 
+async def available(db: aiosqlite.Connection, pool: Pool, limit: int) -> int:
+    """How many turns a run could claim now, counted up to `limit`: however many there are, it is quick."""
+    rows = await fetch(db, COUNT, {**pool.values(), "limit": limit})
+    return rows[0][0]
+
+
 async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
     """Count what a run could claim now."""
     parts = [

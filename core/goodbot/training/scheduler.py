@@ -39,10 +39,8 @@ class Readiness:
 
     due: bool
     why: str
-    available: int
-    needed: int
     enough: int = 1
-    """The least that a run which is due may claim: ties count among `available`, but train nothing."""
+    """The least that a run which is due may claim: ties count among what is available, but train nothing."""
     urgent: bool = False
     """A tainted adapter answers until this run has replaced it."""
     interrupted: bool = False
@@ -156,12 +154,13 @@ class Scheduler:
     async def readiness(self) -> Readiness:
         """Whether an automatic run is due now."""
         needed = self._config.min_ratings
-        available = (await self.standing()).available
+        # Every rating asks for this: all are counted only once nothing else is in the way.
+        available = await self._store.read(lambda db: claimable.available(db, self._pool, needed))
 
         def answer(due: bool, why: str) -> Readiness:
             return Readiness(
-                due=due, why=why, available=available, needed=needed, enough=enough,
-                urgent=bool(retrain), interrupted=waiting is not None,
+                due=due, why=why, enough=enough, urgent=bool(retrain),
+                interrupted=waiting is not None,
             )  # fmt: skip
 
         retrain = await self._store.read(lambda db: access.switch(db, self._retrain))
@@ -185,6 +184,7 @@ class Scheduler:
             return answer(False, wait)
         if pressure := await (self.pressure() if self.training else self._gauge.before_run()):
             return answer(False, pressure)
+        available = (await self.standing()).available
         if objection := self._plugins.veto_training(available):
             return answer(False, objection)
         return answer(True, retrain or f"{available} ratings")
