@@ -174,7 +174,7 @@ class Dispatcher:
     def _follow_capture(self, captured: Captured) -> None:
         if captured.changes:
             self.rated()
-        if captured.turn is not None:
+        if captured.turn is not None and self._plugins.observed("on_turn"):
             self._spawn(self._plugins.on_turn(captured.turn), "on_turn")
 
     def _follow_up(self, event: Event, receipt: Receipt) -> None:
@@ -183,7 +183,8 @@ class Dispatcher:
         if isinstance(event, RatingEvent):
             if receipt.outcome is Outcome.ACCEPTED:
                 self.rated()
-                self._spawn(self._plugins.on_rating(event, receipt), "on_rating")
+                if self._plugins.observed("on_rating"):
+                    self._spawn(self._plugins.on_rating(event, receipt), "on_rating")
             self._spawn(self.acknowledge(event, receipt), "acknowledge")
             for notice in self.progress.due(event):
                 if self._tell is not None:

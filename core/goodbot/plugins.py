@@ -202,6 +202,10 @@ class PluginHost:
         """See `hookspecs.on_adapter_activated`."""
         await self._observe("on_adapter_activated", version=version, previous=previous)
 
+    def observed(self, hook: str) -> bool:
+        """Whether any plugin wants to be told of this."""
+        return bool(getattr(self._manager.hook, hook).get_hookimpls())
+
     async def _observe(self, hook: str, **arguments: object) -> None:
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             accepted = {name: arguments[name] for name in implementation.argnames}

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import json
 import os
 import socket
@@ -24,6 +25,7 @@ from statistics import median, quantiles
 from typing import Any
 
 import goodbot_connectors.api
+from aiohttp import web
 from goodbot.config import HttpConfig
 from goodbot.events import UserRef
 from goodbot.store import turns
@@ -53,7 +55,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--profile", default="", help="write the daemon's cProfile there")
     options = parser.parse_args(arguments)
     if options.serve:
-        return asyncio.run(_serve(Path(options.serve[0]), int(options.serve[1]), options.profile))
+        home, port = options.serve
+        bare = _bare(int(port)) if not home else None
+        return asyncio.run(bare or _serve(Path(home), int(port), options.profile))
     print("\n## The bridge\n")
     _row("what", "pairs/s", "CPU ms a pair", "p50 ms", "p99 ms", head=True)
     for line in asyncio.run(measure(options.seconds, options.open_turns, options.profile)):
@@ -61,10 +65,12 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 async def measure(seconds: float, open_turns: int, profile: str = "") -> list[list[str]]:
-    """The lines of the table."""
+    """The lines of the table; the first is what two requests cost that do nothing at all."""
     with tempfile.TemporaryDirectory() as place:
+        async with daemon(None) as far:
+            bare = await pairs(far, CLIENTS, seconds, f"aiohttp alone, {CLIENTS} clients")
         async with daemon(Path(place), profile) as far:
-            lines = [await pairs(far, CLIENTS, seconds, f"{CLIENTS} clients")]
+            lines = [bare, await pairs(far, CLIENTS, seconds, f"{CLIENTS} clients")]
             lines.append(
                 await pairs(far, CLIENTS, seconds, "the same in one request", at_once=True)
             )
@@ -98,13 +104,14 @@ class Far:
 
 
 @contextlib.asynccontextmanager
-async def daemon(home: Path, profile: str = "") -> AsyncGenerator[Far]:
+async def daemon(home: Path | None, profile: str = "") -> AsyncGenerator[Far]:
+    """goodbot with that home; without one a server of the same two routes that does nothing."""
     names = [f"c{n}" for n in range(CLIENTS)]
-    tokens = [clients.create(home / "bot", "api", name) for name in names]
+    tokens = [clients.create(home / "bot", "api", name) if home else "none" for name in names]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.benchmarks.bench_bridge", "--serve", str(home), str(port),
+        sys.executable, "-m", "tests.benchmarks.bench_bridge", "--serve", str(home or ""), str(port),
         "--profile", profile, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
@@ -117,12 +124,37 @@ async def daemon(home: Path, profile: str = "") -> AsyncGenerator[Far]:
         await process.wait()
 
 
-async def _serve(home: Path, port: int, profile: str) -> None:
+async def _bare(port: int) -> None:
+    _on_one_processor()
+
+    async def answer(request: web.Request) -> web.Response:
+        await request.json()
+        return web.json_response({"turn": "t", "text": "Kept."}, status=201)
+
+    application = web.Application()
+    application.router.add_post("/v1/turns", answer)
+    application.router.add_post("/v1/feedback", answer)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    print("ready", flush=True)
+    while await asyncio.to_thread(sys.stdin.readline):
+        print(time.process_time(), flush=True)
+    await runner.cleanup()
+
+
+def _on_one_processor() -> None:
     with contextlib.suppress(AttributeError, OSError):  # not on every system
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+async def _serve(home: Path, port: int, profile: str) -> None:
+    _on_one_processor()
     names = [f"c{n}" for n in range(CLIENTS)]
     sections = {"http": HttpConfig(port=port), "connectors": {"api": {"owners": names}}}
     async with open_bot(home, extra=(goodbot_connectors.api,), sections=sections) as bot:
+        gc.collect()
+        gc.freeze()  # as `goodbot run` does
         print("ready", flush=True)
         reading = asyncio.get_running_loop()
         profiler = _profiler() if profile else None

@@ -21,21 +21,20 @@ def check(value: Any, schema: Mapping[str, Any], where: str = "") -> None:
 
 def _wrong(value: Any, schema: Mapping[str, Any], where: str) -> str:
     """What is wrong, in a sentence without its full stop; empty for nothing."""
-    name = f"`{where}`" if where else "the body"
     if "enum" in schema and value not in schema["enum"]:
-        return f"{name} must be {_either([f'“{one}”' for one in schema['enum']])}"
+        return f"{_named(where)} must be {_either([f'“{one}”' for one in schema['enum']])}"
     if "oneOf" in schema:
         return _of_several(value, schema["oneOf"], where)
     kinds = schema.get("type", ())
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     if kinds and not any(_is(value, kind) for kind in kinds):
-        return f"{name} must be {_either([_WORDS[kind] for kind in kinds])}"
+        return f"{_named(where)} must be {_either([_WORDS[kind] for kind in kinds])}"
     if isinstance(value, str):
-        return _wrong_text(value, schema, name)
+        return _wrong_text(value, schema, where)
     if isinstance(value, (int, float)):
         low, high = schema.get("minimum"), schema.get("maximum")
         if (low is not None and value < low) or (high is not None and value > high):
-            return f"{name} must lie between {low} and {high}"
+            return f"{_named(where)} must lie between {low} and {high}"
     if isinstance(value, dict):
         return _wrong_object(cast("dict[str, Any]", value), schema, where)
     if isinstance(value, list):
@@ -53,8 +52,7 @@ def _of_several(value: Any, schemas: Sequence[Mapping[str, Any]], where: str) ->
     for one, said in zip(schemas, told, strict=True):
         if _is(value, one["type"]):
             return said
-    name = f"`{where}`" if where else "the body"
-    return f"{name} must be {_either([_WORDS[one['type']] for one in schemas])}"
+    return f"{_named(where)} must be {_either([_WORDS[one['type']] for one in schemas])}"
 
 
 def _of_kinds(value: dict[str, Any], schemas: Sequence[Mapping[str, Any]], where: str) -> str:
@@ -64,16 +62,19 @@ def _of_kinds(value: dict[str, Any], schemas: Sequence[Mapping[str, Any]], where
     if kind is not None and kind in kinds:
         return _wrong(value, schemas[kinds.index(kind)], where)
     if kinds == [None] * len(kinds):
-        name = f"`{where}`" if where else "the body"
-        return f"{name} must be {_either([_WORDS[one['type']] for one in schemas])}"
+        return f"{_named(where)} must be {_either([_WORDS[one['type']] for one in schemas])}"
     return f"`kind` must be {_either([f'“{one}”' for one in kinds])}"
 
 
-def _wrong_text(value: str, schema: Mapping[str, Any], name: str) -> str:
+def _named(where: str) -> str:
+    return f"`{where}`" if where else "the body"
+
+
+def _wrong_text(value: str, schema: Mapping[str, Any], where: str) -> str:
     if len(value) > (most := schema.get("maxLength", len(value))):
-        return f"{name} is too long: at most {most} characters"
+        return f"{_named(where)} is too long: at most {most} characters"
     if len(value) < schema.get("minLength", 0) or ("pattern" in schema and not value.strip()):
-        return f"{name} must not be empty"
+        return f"{_named(where)} must not be empty"
     return ""
 
 
@@ -81,7 +82,7 @@ def _wrong_object(value: dict[str, Any], schema: Mapping[str, Any], where: str) 
     known: Mapping[str, Any] = schema.get("properties", {})
     for key in schema.get("required", ()):
         if key not in value:
-            return f"{f'`{where}`' if where else 'the body'} needs `{key}`"
+            return f"{_named(where)} needs `{key}`"
     for key, inner in value.items():
         if key in known:
             if wrong := _wrong(inner, known[key], f"{where}.{key}" if where else key):

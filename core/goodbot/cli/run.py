@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -120,6 +121,9 @@ async def _live(
         except GoodbotError as error:
             raise _NeverUpError(error) from error
         if not stop.is_set():
+            # What was imported and set up stays: no collection of garbage holds everybody up for it.
+            gc.collect()
+            gc.freeze()
             await control.start()
             supervision.up(app, await _greet(app))
             await _either(stop, app.restart)
