@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot import incoming
 from goodbot.app import TERMINAL, App
 from goodbot.commands.base import Result
 from goodbot.errors import GoodbotError, UsageError
@@ -43,13 +44,15 @@ def local_user() -> UserRef:
 
 async def execute(app: App, command: str, args: Sequence[str]) -> Result:
     """Run one command as the local owner. Raises GoodbotError."""
-    event = CommandEvent(
-        event_id=f"cli-{uuid.uuid4().hex}",
-        order=OrderKey(int(app.clock.now() * 1000)),
-        user=local_user(),
-        channel=local_channel(),
-        name=command,
-        args=" ".join(args),
+    event = incoming.storable(
+        CommandEvent(
+            event_id=f"cli-{uuid.uuid4().hex}",
+            order=OrderKey(int(app.clock.now() * 1000)),
+            user=local_user(),
+            channel=local_channel(),
+            name=command,
+            args=" ".join(args),
+        )
     )
     result = await app.commands.execute(event, direct=True)
     while result.later is not None:

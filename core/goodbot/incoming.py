@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from goodbot import buttons, captures
 from goodbot.events import (
@@ -25,6 +25,7 @@ _LONGEST = 10_000
 _LONGEST_ID = 512
 """Characters of an id, a trace, a digest or a model's name."""
 _IDS = ("event_id", "digest", "message_id", "turn", "trace", "retracts", "model")
+E = TypeVar("E", bound=Event)
 _NAMES, _NAME = 10, 80
 """Of the files that came with a message, so many are named, with so many characters."""
 
@@ -59,7 +60,7 @@ def again(event: Event, known: Receipt) -> Receipt:
     )  # fmt: skip
 
 
-def storable(event: Event) -> Event:
+def storable(event: E) -> E:
     """The event with its foreign words such as a database takes them; a poison one comes for ever.
 
     Keys and tokens in what was said are masked.
@@ -71,12 +72,14 @@ def storable(event: Event) -> Event:
         for name in ("text", "name", "args", "action")
         if isinstance(text := getattr(event, name, None), str) and not text.isascii()
     }
-    for name in ("text", "args"):
+    for name in ("text", "name", "args"):
         said = words.get(name, getattr(event, name, ""))
         if (masked := redact(said)) != said:
             words[name] = masked
     if isinstance(event, MessageEvent) and event.attachments:
-        names = (" ".join(clean(name).split())[:_NAME] for name in event.attachments[:_NAMES])
+        names = (
+            " ".join(redact(clean(name)).split())[:_NAME] for name in event.attachments[:_NAMES]
+        )
         words["attachments"] = tuple(names)
     return replace(event, **words) if words else event
 

@@ -12,55 +12,99 @@ MASKED = "***"
 
 _WORD = r"[A-Za-z0-9]"
 _WIDE = r"[A-Za-z0-9_-]"
+_RANDOM = r"(?=[a-z_-]{0,60}[A-Z0-9])"
+"""Names of things are words in small letters; what was drawn at random is not."""
+# No letter before it, but that of an escape: a line's end in JSON, a sign in an address, a terminal's colour.
+_START = r"(?:(?<!{})|(?<=\\[nrtbf])|(?<=%[0-9A-F]{{2}})|(?<=\[[0-9]m)|(?<=\[[0-9]{{2}}m))"
 _BEGIN, _KEY, _END = "-----BEGIN ", "PRIVATE KEY", "-----END "
 _LINE = 80
 """Characters in which a key file's first line, and its last, says what it is."""
 
-_FORMATS = {
-    # models
-    "sk-": rf"(?:(?:proj|ant|svcacct|admin|or|lf)-{_WIDE}{{20,}}+|{_WORD}{{32,}}+)",
-    "hf_": rf"{_WORD}{{30,}}+", "gsk_": rf"{_WORD}{{40,}}+", "xai-": rf"{_WORD}{{40,}}+",
-    "pplx-": rf"{_WORD}{{40,}}+", "r8_": rf"{_WORD}{{30,}}+", "nvapi-": rf"{_WIDE}{{40,}}+",
-    "gb_": rf"{_WIDE}{{30,}}+",
-    # code and packages
-    "ghp_": rf"{_WORD}{{30,}}+", "gho_": rf"{_WORD}{{30,}}+", "ghu_": rf"{_WORD}{{30,}}+",
-    "ghs_": rf"{_WORD}{{30,}}+", "ghr_": rf"{_WORD}{{30,}}+", "github_pat_": r"\w{40,}+",
-    "glpat-": rf"{_WIDE}{{20,}}+", "npm_": rf"{_WORD}{{36,}}+", "pypi-": rf"{_WIDE}{{50,}}+",
-    "dckr_pat_": rf"{_WIDE}{{20,}}+", "rubygems_": r"[0-9a-f]{40,}+", "dop_v1_": r"[0-9a-f]{40,}+",
-    # chats
-    "xoxb-": rf"{_WIDE}{{20,}}+", "xoxp-": rf"{_WIDE}{{20,}}+", "xoxa-": rf"{_WIDE}{{20,}}+",
-    "xoxe-": rf"{_WIDE}{{20,}}+", "xoxs-": rf"{_WIDE}{{20,}}+", "xapp-": rf"{_WIDE}{{20,}}+",
-    "hooks.slack.com/services/": r"[A-Za-z0-9/]{30,}+",
-    # clouds
-    "AKIA": r"[A-Z0-9]{16}(?![A-Z0-9])", "ASIA": r"[A-Z0-9]{16}(?![A-Z0-9])", "AIza": rf"{_WIDE}{{35}}",
-    "ya29.": rf"{_WIDE}{{30,}}+", "GOCSPX-": rf"{_WIDE}{{20,}}+", "dapi": r"[0-9a-f]{32}(?![0-9a-f])",
-    "hvs.": rf"{_WIDE}{{20,}}+", "dp.pt.": rf"{_WORD}{{30,}}+", "tfp_": rf"{_WORD}{{40,}}+",
-    # money and mail
-    "sk_live_": rf"{_WORD}{{20,}}+", "sk_test_": rf"{_WORD}{{20,}}+", "rk_live_": rf"{_WORD}{{20,}}+",
-    "whsec_": rf"{_WORD}{{20,}}+", "sq0atp-": rf"{_WIDE}{{20,}}+", "shpat_": r"[0-9a-f]{32}",
-    "SG.": rf"{_WIDE}{{16,32}}\.{_WIDE}{{30,}}+", "key-": r"[0-9a-f]{32}(?![0-9a-f])",
-    # notes and plans
-    "lin_api_": rf"{_WORD}{{30,}}+", "ntn_": rf"{_WORD}{{40,}}+", "secret_": rf"{_WORD}{{40,}}+",
-    "AGE-SECRET-KEY-": r"[A-Z0-9]{40,}+",
-}  # fmt: skip
-"""By its first characters, what follows them."""
 
+def _word(least: int) -> str:
+    return rf"{_RANDOM}{_WORD}{{{least},}}+"
+
+
+def _wide(least: int) -> str:
+    return rf"{_RANDOM}{_WIDE}{{{least},}}+=*+"
+
+
+def _hex(count: int) -> str:
+    return rf"[0-9a-f]{{{count}}}(?!{_WORD})"
+
+
+_KINDS = (
+    # of models
+    ("sk-", rf"(?:(?:proj|ant|svcacct|admin|None|or|lf)-{_wide(20)}|{_word(32)})"),
+    ("hf_ gsk_ xai- pplx- csk- tvly- r8_", _word(30)),
+    ("nvapi- lsv2_pt_ pcsk_ tgp_v1_", _wide(40)),
+    ("gb_", rf"{_WIDE}{{43}}(?!{_WIDE})"),
+    # of code and packages
+    ("ghp_ gho_ ghu_ ghs_ ghr_ npm_ NRAK- PMAK- phx_ phc_ sntrys_", _word(31)),
+    ("github_pat_ pypi- ATATT3 figd_ pscale_tkn_ dckr_pat_ dckr_oat_", _wide(40)),
+    ("glpat- glrt- gldt- glptt- glcbt- ATBB glsa_", _wide(20)),
+    ("rubygems_ sk_", _hex(48)),
+    # of chats, mail and notes
+    ("xoxb- xoxp- xoxa- xoxc- xoxd- xoxe- xoxr- xoxs- xapp-", _wide(20)),
+    ("lin_api_ ntn_ tfp_", _word(30)),
+    ("secret_", rf"{_RANDOM}{_WORD}{{43}}(?!{_WORD})"),
+    ("SG.", rf"{_RANDOM}{_WIDE}{{22}}\.{_WIDE}{{43}}(?!{_WIDE})"),
+    # of clouds
+    ("AKIA ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("AIza", rf"{_WIDE}{{35}}(?!{_WIDE})"),
+    ("ya29. GOCSPX- hvs. hvb. hvr. tskey- sb_secret_", _wide(20)),
+    ("dp.pt. dp.st. glc_ sbp_", _word(30)),
+    ("dop_v1_ doo_v1_ dor_v1_", _hex(64)),
+    ("dapi", _hex(32)),
+    ("AccountKey=", r"[A-Za-z0-9+/]{80,}+=*+"),
+    # of shops, and a key for files
+    ("sk_live_ sk_test_ rk_live_ rk_test_ whsec_", _word(20)),
+    ("sq0atp- sq0csp-", _wide(20)),
+    ("shpat_ shpss_ shpca_", _hex(32)),
+    ("AGE-SECRET-KEY-", r"[A-Z0-9]{40,}+"),
+)
+"""First characters by which they are known, and what follows those."""
+
+_AMAZON = r"(?i)(secret_?access_?key[\"']?\s{0,3}[:=]\s{0,3}[\"']?)[a-z0-9/+]{40}(?![a-z0-9/+])"
 _SHAPES = (
-    (":AA", r"(?<![0-9])[0-9]{8,12}:AA[A-Za-z0-9_-]{33}"),  # Telegram's bots
-    (".", rf"(?<!{_WIDE})[MNO]{_WIDE}{{22,30}}\.{_WIDE}{{6}}\.{_WIDE}{{27,}}+"),  # Discord's
-    ("eyJ", rf"(?<!{_WIDE})eyJ{_WIDE}{{10,}}+\.eyJ{_WIDE}{{10,}}+\.{_WIDE}*+"),  # JSON web tokens
-    ("earer ", r"(?<=[Bb]earer )[A-Za-z0-9._~+/-]{24,}+=*+"),
-    ("://", r"(?<=://)[^\s/@:]{1,80}:[^\s/@]{1,200}(?=@)"),  # who and with what password
+    (":AA", r"(?<![0-9])[0-9]{8,12}:AA[A-Za-z0-9_-]{33}", MASKED),  # Telegram's bots
+    (  # Discord's bots: their number, in base64
+        ".",
+        _START.format(_WIDE) + r"(?:[MNO][DTjz][AEIMQUYcgk][wxyz0-5]){5,6}[A-Za-z0-9]{0,3}"
+        rf"\.{_WIDE}{{6}}\.{_WIDE}{{27,}}+",
+        MASKED,
+    ),
+    ("/webhooks/", rf"(?<=/webhooks/)[0-9]{{17,20}}/{_WIDE}{{60,}}+", MASKED),
+    ("hooks.slack.com/", r"(?<=hooks\.slack\.com/)[a-z]{1,20}/[A-Za-z0-9/]{20,}+", MASKED),
+    (  # JSON web tokens
+        "eyJ",
+        _START.format(_WIDE) + rf"eyJ{_WIDE}{{10,}}+(?:\.{_WIDE}*+){{1,3}}\.{_WIDE}++",
+        MASKED,
+    ),
+    ("key-", _START.format(_WIDE) + rf"key-{_hex(32)}", MASKED),  # Mailgun's
+    ("earer ", r"(?<=[Bb]earer )(?=[A-Za-z._~+/-]{0,60}[0-9])[A-Za-z0-9._~+/-]{24,}+=*+", MASKED),
+    ("asic ", r"(?<=[Bb]asic )(?=[A-Za-z+/]{0,60}[0-9=])[A-Za-z0-9+/]{12,}+=*+", MASKED),
+    ("ccess", _AMAZON, rf"\1{MASKED}"),
+    ("CCESS", _AMAZON, rf"\1{MASKED}"),
+    (  # who and with what password; a port is none
+        "://",
+        r"(://)[^\s/@:?#\"'`<>()\[\]{}|]{0,80}:(?!\d{1,5}(?![\w@.-]))[^\s/@\"'`<>|]{1,200}"
+        r"(?:@[^\s/@\"'`<>|]{1,100}){0,3}(?=@)",
+        rf"\1{MASKED}",
+    ),
 )
-"""What must be in a text for it to be looked for, and its pattern."""
+"""What must be in a text for it to be looked for, its pattern, and what it becomes."""
 
-_LONG = re.compile(r"\S{20}")
+_LONG = re.compile(r"\S{16}")
 """Nothing shorter is a key; most of what people say has no such word."""
-_PREFIXES = tuple(_FORMATS)
+_PREFIXES = tuple(start for starts, _ in _KINDS for start in starts.split())
 _PREFIXED = re.compile(
-    rf"(?<!{_WORD})(?:{'|'.join(re.escape(start) + rest for start, rest in _FORMATS.items())})"
+    _START.format(_WORD)
+    + "(?:"
+    + "|".join(rf"(?:{'|'.join(map(re.escape, starts.split()))}){rest}" for starts, rest in _KINDS)
+    + ")"
 )
-_SHAPED = tuple((sign, re.compile(pattern)) for sign, pattern in _SHAPES)
+_SHAPED = tuple((sign, re.compile(pattern), become) for sign, pattern, become in _SHAPES)
 
 
 def redact(text: str) -> str:
@@ -69,9 +113,9 @@ def redact(text: str) -> str:
         return text
     if any(prefix in text for prefix in _PREFIXES):
         text = _PREFIXED.sub(MASKED, text)
-    for sign, pattern in _SHAPED:
+    for sign, pattern, become in _SHAPED:
         if sign in text:
-            text = pattern.sub(MASKED, text)
+            text = pattern.sub(become, text)
     return _without_key_files(text) if _BEGIN in text else text
 
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 
 from goodbot.connector import ConnectorHost
 from goodbot.errors import StoreError
+from goodbot.redaction import redact
 
 from goodbot_connectors.claude_code.transcript import Seen
 from goodbot_connectors.fields import Json, as_json, items, string
@@ -82,7 +83,7 @@ class Session:
             self.queued = True
             return
         whole = len(text) <= _WAITING
-        text = text if person and whole else ""
+        text = redact(text) if person and whole else ""
         certain = whole and not self.queued
         self._add(Asked(prompt_id=prompt_id, text=text, certain=certain))
 
@@ -98,8 +99,8 @@ class Session:
     def answered(self, prompt_id: str, prompt: str, answer: Answer) -> None:
         """It was kept."""
         known = self._ended(prompt_id)
-        known.text = prompt[:_KEPT]
-        answer.text = answer.text[:_KEPT]
+        known.text = redact(prompt)[:_KEPT]  # before the cut: half a key is not known for one
+        answer.text = redact(answer.text)[:_KEPT]
         if all(one.event_id != answer.event_id for one in known.answers):
             known.answers.append(answer)
 

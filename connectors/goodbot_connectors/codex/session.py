@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from goodbot.events import Message
+from goodbot.redaction import redact
 
 from goodbot_connectors.fields import as_json, string, strings
 
@@ -53,6 +54,7 @@ class Session:
 
     def begin(self, turn: str, prompt: str) -> Session:
         """Somebody wrote a prompt."""
+        prompt = redact(prompt)
         if turn == self.turn:
             return replace(self, running=True, prompts=(*self.prompts, prompt))
         unanswered = [("user", text) for text in self.prompts] if self.running else []
@@ -82,7 +84,7 @@ class Session:
         prompts = [("user", text) for text in self.prompts]
         return replace(
             self, turn=turn, running=False, prompts=(), answer=answer,
-            before=_bounded((*self.before, *prompts, ("assistant", response))),
+            before=_bounded((*self.before, *prompts, ("assistant", redact(response)))),
             captured=((*self.captured, (turn, digest(response)))[-_MOST_CAPTURED:]),
         )  # fmt: skip
 

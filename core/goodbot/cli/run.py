@@ -122,6 +122,7 @@ async def _live(
             raise _NeverUpError(error) from error
         if not stop.is_set():
             # What was imported and set up stays: no collection of garbage holds everybody up for it.
+            gc.unfreeze()  # what the App before this one has left
             gc.collect()
             gc.freeze()
             await control.start()
