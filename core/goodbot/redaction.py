@@ -6,6 +6,7 @@ linear in the text: what repeats without a bound either ends its pattern or cann
 
 from __future__ import annotations
 
+import functools
 import re
 
 MASKED = "***"
@@ -14,11 +15,19 @@ _WORD = r"[A-Za-z0-9]"
 _WIDE = r"[A-Za-z0-9_-]"
 _RANDOM = r"(?=[a-z_-]{0,60}[A-Z0-9])"
 """Names of things are words in small letters; what was drawn at random is not."""
-# No letter before it, but that of an escape: a line's end in JSON, a sign in an address, a terminal's colour.
-_START = r"(?:(?<!{})|(?<=\\[nrtbf])|(?<=%[0-9A-F]{{2}})|(?<=\[[0-9]m)|(?<=\[[0-9]{{2}}m))"
 _BEGIN, _KEY, _END = "-----BEGIN ", "PRIVATE KEY", "-----END "
 _LINE = 80
 """Characters in which a key file's first line, and its last, says what it is."""
+
+
+def _begins(start: str, no: str = _WORD) -> str:
+    """`start` with nothing of `no` before it, but an escape: of a line in JSON, of an address, a colour.
+
+    The look back comes after it: a pattern that begins with letters is found fast.
+    """
+    escapes = (r"\\[nrtbf]", r"%[0-9A-F]{2}", r"\[[0-9]m", r"\[[0-9]{2}m")
+    literal = re.escape(start)
+    return rf"{literal}(?:(?<!{no}{literal})|{'|'.join(f'(?<={one}{literal})' for one in escapes)})"
 
 
 def _word(least: int) -> str:
@@ -65,58 +74,59 @@ _KINDS = (
 )
 """First characters by which they are known, and what follows those."""
 
-_AMAZON = r"(?i)(secret_?access_?key[\"']?\s{0,3}[:=]\s{0,3}[\"']?)[a-z0-9/+]{40}(?![a-z0-9/+])"
+_AMAZON = r"[\"']?\s{0,3}[:=]\s{0,3}[\"']?)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"
 _SHAPES = (
-    (":AA", r"(?<![0-9])[0-9]{8,12}:AA[A-Za-z0-9_-]{33}", MASKED),  # Telegram's bots
+    (":AA", r"()(?<![0-9])[0-9]{8,12}:AA[A-Za-z0-9_-]{33}"),  # Telegram's bots
     (  # Discord's bots: their number, in base64
-        ".",
-        _START.format(_WIDE) + r"(?:[MNO][DTjz][AEIMQUYcgk][wxyz0-5]){5,6}[A-Za-z0-9]{0,3}"
-        rf"\.{_WIDE}{{6}}\.{_WIDE}{{27,}}+",
-        MASKED,
+        re.compile(rf"\.{_WIDE}{{6}}\.{_WIDE}{{27}}"),
+        rf"()(?:(?<!{_WIDE})|(?<=\\[nrtbf])|(?<=%[0-9A-F]{{2}})|(?<=\[[0-9]m)|(?<=\[[0-9]{{2}}m))"
+        rf"(?:[MNO][DTjz][AEIMQUYcgk][wxyz0-5]){{5,6}}[A-Za-z0-9]{{0,3}}\.{_WIDE}{{6}}\.{_WIDE}{{27,}}+",
     ),
-    ("/webhooks/", rf"(?<=/webhooks/)[0-9]{{17,20}}/{_WIDE}{{60,}}+", MASKED),
-    ("hooks.slack.com/", r"(?<=hooks\.slack\.com/)[a-z]{1,20}/[A-Za-z0-9/]{20,}+", MASKED),
-    (  # JSON web tokens
+    ("/webhooks/", rf"(/webhooks/)[0-9]{{17,20}}/{_WIDE}{{60,}}+"),
+    ("hooks.slack.com/", r"(hooks\.slack\.com/)[a-z]{1,20}/[A-Za-z0-9/]{20,}+"),
+    (
         "eyJ",
-        _START.format(_WIDE) + rf"eyJ{_WIDE}{{10,}}+(?:\.{_WIDE}*+){{1,3}}\.{_WIDE}++",
-        MASKED,
-    ),
-    ("key-", _START.format(_WIDE) + rf"key-{_hex(32)}", MASKED),  # Mailgun's
-    ("earer ", r"(?<=[Bb]earer )(?=[A-Za-z._~+/-]{0,60}[0-9])[A-Za-z0-9._~+/-]{24,}+=*+", MASKED),
-    ("asic ", r"(?<=[Bb]asic )(?=[A-Za-z+/]{0,60}[0-9=])[A-Za-z0-9+/]{12,}+=*+", MASKED),
-    ("ccess", _AMAZON, rf"\1{MASKED}"),
-    ("CCESS", _AMAZON, rf"\1{MASKED}"),
+        rf"(){_begins('eyJ', _WIDE)}{_WIDE}{{10,}}+(?:\.{_WIDE}*+){{1,3}}\.{_WIDE}++",
+    ),  # JSON web tokens
+    ("key-", rf"(){_begins('key-', _WIDE)}{_hex(32)}"),  # Mailgun's
+    ("earer ", r"(earer )(?=[A-Za-z._~+/-]{0,60}[0-9])[A-Za-z0-9._~+/-]{24,}+=*+"),
+    ("asic ", r"(asic )(?=[A-Za-z+/]{0,60}[0-9=])[A-Za-z0-9+/]{12,}+=*+"),
+    ("ecret", rf"(ecret_?[Aa]ccess_?[Kk]ey{_AMAZON}"),
+    ("SECRET_ACCESS_KEY", rf"(SECRET_ACCESS_KEY{_AMAZON}"),
     (  # who and with what password; a port is none
         "://",
         r"(://)[^\s/@:?#\"'`<>()\[\]{}|]{0,80}:(?!\d{1,5}(?![\w@.-]))[^\s/@\"'`<>|]{1,200}"
         r"(?:@[^\s/@\"'`<>|]{1,100}){0,3}(?=@)",
-        rf"\1{MASKED}",
     ),
 )
-"""What must be in a text for it to be looked for, its pattern, and what it becomes."""
+"""What must be in a text for it to be looked for, and its pattern; what is in brackets stays."""
 
 _LONG = re.compile(r"\S{16}")
 """Nothing shorter is a key; most of what people say has no such word."""
-_PREFIXES = tuple(start for starts, _ in _KINDS for start in starts.split())
-_PREFIXED = re.compile(
-    _START.format(_WORD)
-    + "(?:"
-    + "|".join(rf"(?:{'|'.join(map(re.escape, starts.split()))}){rest}" for starts, rest in _KINDS)
-    + ")"
-)
-_SHAPED = tuple((sign, re.compile(pattern), become) for sign, pattern, become in _SHAPES)
+_RESTS = {start: rest for starts, rest in _KINDS for start in starts.split()}
 
 
 def redact(text: str) -> str:
     """The text with `***` for every key, token and password that can be told by its form."""
     if "://" not in text and _LONG.search(text) is None:
         return text
-    if any(prefix in text for prefix in _PREFIXES):
-        text = _PREFIXED.sub(MASKED, text)
-    for sign, pattern, become in _SHAPED:
-        if sign in text:
-            text = pattern.sub(become, text)
+    for start in _RESTS:
+        if start in text:
+            text = _prefixed(start).sub(MASKED, text)
+    for sign, pattern in _SHAPES:
+        if sign in text if isinstance(sign, str) else sign.search(text):
+            text = _shaped(pattern).sub(rf"\1{MASKED}", text)
     return _without_key_files(text) if _BEGIN in text else text
+
+
+@functools.cache
+def _prefixed(start: str) -> re.Pattern[str]:
+    return re.compile(_begins(start) + _RESTS[start])
+
+
+@functools.cache
+def _shaped(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def _without_key_files(text: str) -> str:
