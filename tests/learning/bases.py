@@ -1,7 +1,9 @@
 """The base models that the arms teach: the shipped one, and others made once by the same recipe.
 
-What is made lies in a cache directory under a hash of its recipe, and appears there only when it is
-whole: some five CPU-minutes each.
+    python -m tests.learning.bases    makes those anew that lie in `models/`, 18 CPU-minutes
+
+They lie there under a hash of their recipe, for another machine makes other ones. One of another recipe
+is made in a cache directory, and appears there only when it is whole.
 """
 
 # pyright: standard
@@ -22,6 +24,7 @@ from typing import Any
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.styles import STYLES
 
+MODELS = Path(__file__).parent / "models"
 CACHE = Path(os.environ.get("GOODBOT_BENCH_CACHE", "build/learning-bases"))
 SEED = 0
 STEPS = 1250
@@ -48,7 +51,8 @@ class Base:
         if self.shipped:
             return model_path()
         recipe = json.dumps(asdict(self) | {"about": "", "seed": SEED}, sort_keys=True)
-        return cache / f"{self.name}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
+        name = f"{self.name}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
+        return MODELS / name if (MODELS / name).exists() else cache / name
 
     def obtain(self, say: Callable[[str], None] = print, cache: Path = CACHE) -> Path:
         """Its directory; pretrained there first if it is not made yet."""
@@ -123,3 +127,10 @@ def _make(base: Base, directory: Path, say: Callable[[str], None]) -> None:
     export_config(model, directory)
     export_tokenizer(tokenizer, directory)
     (directory / "README.md").write_text(f"{base.about}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for old in MODELS.glob("*-*"):
+        shutil.rmtree(old)
+    for base in BASES.values():
+        base.obtain(cache=MODELS)

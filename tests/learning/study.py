@@ -4,9 +4,9 @@
     python -m tests.learning.study --quick    one base, two seeds, few answers (`... -quick`)
 
 Courses that are done lie in `--runs` (JSON lines) and are not run again: stop and go on as you
-like. A course of other settings is another course; after a change of code, take another file.
-Bases other than the shipped one are pretrained first, once (`tests.learning.bases`). `--write`
-renews the report and the curves in `results/`.
+like. A course of other settings is another course; after a change of code, take another file. `--write`
+renews the report, the curves and the courses themselves in `results/`; with `--kept` those count as
+done, so that after a change of one arm only that one is run.
 
 The rule by which a default is chosen, stated before the table was made: among the variants of
 MIS-PO, the one whose worst stream is best (liked gain, gate on, mean over styles and seeds, over
@@ -21,6 +21,7 @@ minutes. The frozen base costs nothing; the untrained model's answers are sample
 from __future__ import annotations
 
 import argparse
+import gzip
 import multiprocessing
 import os
 import sys
@@ -35,6 +36,7 @@ from tests.learning.plan import FULL, QUICK, Key, Part, keys
 from tests.learning.streams import STREAMS
 
 RESULTS = Path(__file__).parent / "results"
+KEPT = RESULTS / "study.jsonl.gz"
 SEEDS = 5
 ANSWERS = 240
 WORKERS = 2
@@ -45,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     seeds, answers = (2, 120) if arguments.quick else (arguments.seeds, arguments.answers)
     parts = list(_only(QUICK if arguments.quick else FULL, arguments))
     wanted = list(keys(parts, seeds, answers))
-    done = {key(course): course for course in _stored(arguments.runs)}
+    kept = _stored(KEPT) if arguments.kept else ()
+    done = {key(course): course for course in (*kept, *_stored(arguments.runs))}
     missing = [one for one in wanted if one not in done]
     began = time.perf_counter()
     for number, course in enumerate(_run(missing, arguments.workers), start=1):
@@ -60,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.write:
         RESULTS.mkdir(exist_ok=True)
         report.write(courses, RESULTS)
+        lines = "".join(f"{course.as_json()}\n" for course in courses)
+        KEPT.write_bytes(gzip.compress(lines.encode(), mtime=0))
     return 0 if goals.musts_hold(courses) else 1
 
 
@@ -74,6 +79,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--answers", type=int, default=ANSWERS, help="judged answers a policy")
     parser.add_argument("--workers", type=int, default=WORKERS)
     parser.add_argument("--runs", type=Path, default=Path("build/learning.jsonl"))
+    parser.add_argument("--kept", action="store_true", help="what lies in results/ is done")
     parser.add_argument("--write", action="store_true", help="renew results/study.md and curves")
     return parser.parse_args(argv)
 
@@ -100,7 +106,9 @@ def key(course: Course) -> Key:
 
 def _stored(path: Path) -> Iterator[Course]:
     """What is done. A line that a kill cut off is dropped, and its course run again."""
-    if path.exists():
+    if path.suffix == ".gz":
+        yield from map(Course.from_json, gzip.decompress(path.read_bytes()).decode().splitlines())
+    elif path.exists():
         text = path.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
