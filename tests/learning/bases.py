@@ -2,7 +2,7 @@
 
     python -m tests.learning.bases    makes those anew that lie in `models/`, 18 CPU-minutes
 
-They lie there under a hash of their recipe, for another machine makes other ones. One of another recipe
+They lie there under a hash of their recipe, for another machine may make other ones. One of another recipe
 is made in a cache directory, and appears there only when it is whole.
 """
 
