@@ -6,7 +6,6 @@ linear in the text: what repeats without a bound either ends its pattern or cann
 
 from __future__ import annotations
 
-import functools
 import re
 
 MASKED = "***"
@@ -79,7 +78,7 @@ _SHAPES = (
     (":AA", r"()(?<![0-9])[0-9]{8,12}:AA[A-Za-z0-9_-]{33}"),  # Telegram's bots
     (  # Discord's bots: their number, in base64
         re.compile(rf"\.{_WIDE}{{6}}\.{_WIDE}{{27}}"),
-        rf"()(?:(?<!{_WIDE})|(?<=\\[nrtbf])|(?<=%[0-9A-F]{{2}})|(?<=\[[0-9]m)|(?<=\[[0-9]{{2}}m))"
+        rf"(){_begins('', _WIDE)}"
         rf"(?:[MNO][DTjz][AEIMQUYcgk][wxyz0-5]){{5,6}}[A-Za-z0-9]{{0,3}}\.{_WIDE}{{6}}\.{_WIDE}{{27,}}+",
     ),
     ("/webhooks/", rf"(/webhooks/)[0-9]{{17,20}}/{_WIDE}{{60,}}+"),
@@ -103,30 +102,23 @@ _SHAPES = (
 
 _LONG = re.compile(r"\S{16}")
 """Nothing shorter is a key; most of what people say has no such word."""
-_RESTS = {start: rest for starts, rest in _KINDS for start in starts.split()}
+_KEYLIKE = re.compile(r"[A-Za-z0-9_./+=-]{20,}+")
+"""What is long enough for a key with its first characters: little of a text, to look for those in."""
+_PREFIXED = {start: _begins(start) + rest for starts, rest in _KINDS for start in starts.split()}
 
 
 def redact(text: str) -> str:
     """The text with `***` for every key, token and password that can be told by its form."""
     if "://" not in text and _LONG.search(text) is None:
         return text
-    for start in _RESTS:
-        if start in text:
-            text = _prefixed(start).sub(MASKED, text)
+    words = " ".join(_KEYLIKE.findall(text))
+    for start, pattern in _PREFIXED.items():
+        if start in words:
+            text = re.sub(pattern, MASKED, text)
     for sign, pattern in _SHAPES:
         if sign in text if isinstance(sign, str) else sign.search(text):
-            text = _shaped(pattern).sub(rf"\1{MASKED}", text)
+            text = re.sub(pattern, rf"\1{MASKED}", text)
     return _without_key_files(text) if _BEGIN in text else text
-
-
-@functools.cache
-def _prefixed(start: str) -> re.Pattern[str]:
-    return re.compile(_begins(start) + _RESTS[start])
-
-
-@functools.cache
-def _shaped(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
 
 
 def _without_key_files(text: str) -> str:

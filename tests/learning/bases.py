@@ -1,6 +1,6 @@
 """The base models that the arms teach: the shipped one, and others made once by the same recipe.
 
-    python -m tests.learning.bases    makes those anew that lie in `models/`, 18 CPU-minutes
+    python -m tests.learning.bases    makes those anew that lie in `models/`, 17 CPU-minutes
 
 They lie there under a hash of their recipe, for another machine may make other ones. One of another recipe
 is made in a cache directory, and appears there only when it is whole.

@@ -14,8 +14,8 @@ all bases), of those that lose at most 3 points of facts on every stream. Bad-on
 the gain, for there all of them stand still by design, but not of the facts.
 
 What it costs: 1610 courses with 1730 rounds took 7 216 CPU seconds, 3.2 a round and 7.9 by TRL, gates
-included; each round's exam is about 1 more. Two hours on two cores. The frozen base costs nothing; the
-untrained model's answers are sampled once for all arms.
+included; each round's exam is about 1 more. An hour and a half on two cores. The frozen base costs
+nothing; the untrained model's answers are sampled once for all arms.
 """
 
 from __future__ import annotations
