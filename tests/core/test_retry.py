@@ -247,6 +247,37 @@ def overtaken(monkeypatch: pytest.MonkeyPatch, bot: Bot, *events: RatingEvent) -
     monkeypatch.setattr(Writer, "send", send)
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+async def test_a_press_that_overtakes_our_record_of_the_new_answer_is_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
+) -> None:
+    """Its button is there before we have noted which answer the message carries; not elsewhere."""
+    async with open_bot(tmp_path) as bot:
+        answer, other = await bad(bot), await bot.say("Another question")
+        if depth == 2:
+            answer = await again(bot, answer)
+        before = await bot.labels(answer)
+        real, told = Writer.send, []
+
+        async def send(*args: Any) -> Any:
+            sent = await real(*args)
+            at, message = bot.chat._count + 100, answer.message.id
+            press = rate("press", at, 1.0, message_id=message, source="button")
+            press = replace(press, turn=args[-1].turn)
+            forged = replace(press, event_id="forged", message_id=other.message.id)
+            told.extend(await bot.chat.host.submit([press, forged]))
+            return sent
+
+        monkeypatch.setattr(Writer, "send", send)
+        new = await again(bot, answer, "short")
+        assert [(one.outcome, one.turn) for one in told] == [
+            (Outcome.ACCEPTED, new.turn), (Outcome.UNKNOWN_TARGET, ""),
+        ]  # fmt: skip
+        assert await bot.labels(answer) == before
+        assert await bot.labels(new) == {"loopback:owner": 1.0}
+        await check_store(bot.store)
+
+
 async def test_a_reaction_that_is_taken_off_while_the_new_answer_is_noted_is_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

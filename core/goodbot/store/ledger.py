@@ -53,23 +53,31 @@ _FIND = (
     " EXISTS (SELECT 1 FROM events"
     " WHERE turn IS NULL AND (connector, account, retracts) = (:connector, :account, :event)),"
     " EXISTS (SELECT 1 FROM messages m JOIN retries r ON r.turn = m.turn WHERE"
-    " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message))"
+    " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message)),"
+    " EXISTS (SELECT 1 FROM messages m JOIN retries r ON r.instead_of = m.turn WHERE r.turn = :turn AND"
+    " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message)"
+    "  AND NOT EXISTS (SELECT 1 FROM messages WHERE turn = :turn))"
 )
 
 
 async def find(db: aiosqlite.Connection, event: RatingEvent, *, moved: bool = False) -> Found:
     """All that is asked about an incoming rating. One trip to the database: every rating makes it.
 
-    A client can send any turn with a button; where we know the message, its turn decides. `moved`
-    as in `retries.meant`, which decides where a message has carried several.
+    A client can send any turn with a button; where we know the message, its turn decides, or the one
+    that is being put in its place and is not recorded there yet. `moved` as in `retries.meant`, which
+    decides where a message has carried several.
     """
     values = {
         "connector": event.user.connector, "account": event.user.account, "event": event.event_id,
         "channel": event.channel.id, "message": event.message_id, "turn": event.turn,
         "retracts": event.retracts,
     }  # fmt: skip
-    ((receipt, carried, named, retracted, overtaken, retried),) = await fetch(db, _FIND, values)
-    if retried and receipt is None and not event.retracts:
+    ((receipt, carried, named, retracted, overtaken, retried, coming),) = await fetch(
+        db, _FIND, values
+    )
+    if coming:
+        turn = named
+    elif retried and receipt is None and not event.retracts:
         turn = await retries.meant(db, event, carried, moved=moved)
     elif event.message_id and carried is not None and not (retried and event.retracts):
         turn = carried if event.turn in ("", carried) else None
