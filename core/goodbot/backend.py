@@ -324,6 +324,11 @@ class OptimizerSettings:
     """AdamW, no weight decay by default, a linear warm-up and a linear decay."""
 
     learning_rate: float = 3e-3
+    attention_rate: float = 1.0
+    """Times that where the model looks at other tokens: attention, or what stands in its place."""
+    damping: float = 0.0
+    """How much weights of small gradients are held back; 0 is AdamW. A backend's own affair: see
+    `goodbot_training.backends.pace`."""
     warmup_steps: int = 0
     decay_steps: int = 0
     """The rate falls in a line to nothing over so many steps; 0: it stays."""

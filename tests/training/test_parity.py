@@ -107,16 +107,32 @@ def test_every_gradient_agrees(backends: dict[str, Any]) -> None:
         np.testing.assert_allclose(theirs[f"{path}.lora_b"], ours, rtol=1e-4, atol=1e-4 * scale)
 
 
-def test_training_ends_at_the_same_policy(backends: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("attention_rate", "damping"), [(1.0, 0.0), (0.3, 3.0)])
+def test_training_ends_at_the_same_policy(
+    attention_rate: float, damping: float, backends: dict[str, Any]
+) -> None:
     data = one_batch(backends)
+    settings = OptimizerSettings(attention_rate=attention_rate, damping=damping)
     before = scores(backends["torch"])
     for backend in backends.values():
-        list(backend.train(iter([data] * 6), OptimizerSettings(), objective("scale")))
+        list(backend.train(iter([data] * 6), settings, objective("scale")))
     moved = max(
         float(np.abs(a - b).max()) for a, b in zip(before, scores(backends["torch"]), strict=False)
     )
     assert moved > 0.1
     close(scores(backends["torch"]), scores(backends["mlx"]), atol=2e-2 * moved)
+
+
+@pytest.mark.parametrize("name", ["torch", "mlx"])
+def test_attention_moves_by_its_own_share_of_the_rate(name: str, backends: dict[str, Any]) -> None:
+    """The first step of AdamW is as long as its rate, whatever the gradient."""
+    backend, before = backends[name], backends[name]._model.extract().pairs
+    settings = OptimizerSettings(learning_rate=1e-3, attention_rate=0.25)
+    list(backend.train(iter([one_batch(backends)]), settings, objective("scale")))
+    for path, (_, b) in backend._model.extract().pairs.items():
+        expected = 0.25e-3 if ".self_attn." in path else 1e-3
+        step = np.abs(b - before[path][1]).max()
+        assert step == pytest.approx(expected, rel=1e-2), path
 
 
 @pytest.mark.parametrize("writer", ["torch", "mlx"])

@@ -29,7 +29,9 @@ Both terms are *detached* coefficients: the gradient flows through log π_θ onl
 
 What `tapered` comes to on the shipped model is in tests/learning/results/torch.md. Nothing bounds what
 `reinforce` does to a bad answer but the KL term, and on bad answers that pulls back the very tokens
-that they are disliked for; a push that ends by itself needs no such brake.
+that they are disliked for; a push that ends by itself needs no such brake. To hold bad answers, too, to
+what the base is sure of was tried: a small Llama lost a quarter fewer facts, but a habit that the base
+is sure of could no longer be unlearnt (examples/tool_call_agent.py gained 12 points instead of 47).
 
 N is constant over a round, never the answer's own length: a mean over each answer drifts toward
 short ones.

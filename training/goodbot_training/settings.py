@@ -46,6 +46,11 @@ class TrainingSettings:
     learning_rate_scale: float = 1.0
     """Times that; a learning rate that is set stays as it is. Either is the peak for a round that has
     much to teach (`goodbot_training.advantages.to_learn`)."""
+    attention_rate: float = 0.2
+    """Times the learning rate in attention, or what stands in its place: at 1 more is forgotten for what
+    is learnt (tests/learning/results/defaults.md, as for the other settings)."""
+    damping: float = 3.0
+    """How much weights that hardly matter stay behind those that do; 0 is AdamW. See `backends.pace`."""
     warmup: int = 0
     """Optimizer steps of linear warm-up; over the whole round the rate falls in a line to nothing."""
     weight_decay: float = 0.0
@@ -57,8 +62,7 @@ class TrainingSettings:
     steps: int = 96
     """Optimizer steps a round, at most."""
     max_passes: int = 8
-    """How often a round may look at one rating, at most: few ratings make few steps. Twelve learn more
-    (.93 against .89 liked, two styles), but cost who likes the terse style 6 points of facts, not 3."""
+    """How often a round may look at one rating, at most: few ratings make few steps."""
     kl: float = 0.1
     """Weight of the KL term to the base, for `tapered` on good answers only; `kto`, `bco`: none."""
     beta: float = 0.1
@@ -138,14 +142,15 @@ class TrainingSettings:
             if getattr(self, name) < 1:
                 raise ValueError(f"Training setting {name} must be at least 1.")
         for name in (
-            "learning_rate", "learning_rate_scale", "alpha", "max_grad_norm", "token_low", "beta",
+            "learning_rate", "learning_rate_scale", "attention_rate", "alpha", "max_grad_norm",
+            "token_low", "beta",
         ):  # fmt: skip
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"Training setting {name} must be above 0.")
         for name in (
-            "warmup", "weight_decay", "kl", "slice_seconds", "trajectory_low", "gate_anchors",
-            "gate_max_anchor_loss", "gate_max_drift",
+            "damping", "warmup", "weight_decay", "kl", "slice_seconds", "trajectory_low",
+            "gate_anchors", "gate_max_anchor_loss", "gate_max_drift",
         ):  # fmt: skip
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"Training setting {name} must not be negative.")

@@ -74,6 +74,8 @@ def make_lesson(
     optimizer = OptimizerSettings(
         learning_rate=settings.rate_for(backend.parameters)
         * to_learn(job.baseline, rewards, weights, advantages),
+        attention_rate=settings.attention_rate,
+        damping=settings.damping,
         warmup_steps=settings.warmup,
         decay_steps=decay_steps,
         weight_decay=settings.weight_decay,

@@ -33,7 +33,7 @@ class CheckpointTests(BackendGround):
         stop: int,
     ) -> None:
         """In a process of its own: another object that has only read the model."""
-        settings = OptimizerSettings(warmup_steps=3)
+        settings = OptimizerSettings(warmup_steps=3, attention_rate=0.3, damping=2.0)
 
         def begun() -> tuple[TrainingBackend, list[TrainingBatch]]:
             backend = backend_factory()

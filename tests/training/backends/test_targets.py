@@ -37,6 +37,7 @@ from goodbot_training.backends.adapters import (  # noqa: E402
     read_adapter,
     write_adapter,
 )
+from goodbot_training.backends.layout import lies_in  # noqa: E402
 from goodbot_training.backends.torch import targets  # noqa: E402
 
 RANK = 4
@@ -45,6 +46,8 @@ EVERY = pytest.mark.parametrize("name", FAMILIES)
 IN_MLX = pytest.mark.parametrize(
     "name", [name for name, family in FAMILIES.items() if family.mlx is not None]
 )
+LOOKING_AROUND = {"self_attn", "attn", "linear_attn", "mamba"}
+"""What the families call attention, and what their hybrids have in its place."""
 TORCH_ALONE: set[str] = set()
 MLX_ALONE = {"gemma2"}
 """Families whose answers are written one by one, since rows of their caches cannot be joined."""
@@ -113,6 +116,15 @@ def suffixes(paths: Any) -> set[str]:
 def test_every_projection_is_reached_and_nothing_else(one: Adapted) -> None:
     assert suffixes(one.layers) == one.family.targets
     assert not any("vision" in path or "lm_head" in path for path in one.layers)
+
+
+@EVERY
+def test_attention_is_told_from_the_rest_by_what_it_takes(one: Adapted) -> None:
+    around = targets.attention(one.model, one.layers)
+    found = suffixes(path for path in one.layers if lies_in(path, around))
+    assert found == {path for path in one.family.targets if path.split(".")[0] in LOOKING_AROUND}
+    assert found not in (set(), one.family.targets)
+    assert targets.attention(one.model, [p for p in one.layers if lies_in(p, around)]) == set()
 
 
 @EVERY
@@ -188,6 +200,10 @@ def test_mlx_reaches_the_same_and_reads_the_same_adapter(one: Adapted, tmp_path:
     assert sorted(model.shapes.values()) == sorted(one.shapes.values())
     if one.family.kind != "mixtral":  # which mlx-lm calls block_sparse_moe as its checkpoint does
         assert model.shapes == one.shapes
+        around = targets.attention(one.model, one.layers)
+        assert {path: lies_in(path, model.attention) for path in model.shapes} == {
+            path: lies_in(path, around) for path in one.shapes
+        }
     ids = mx.array(IDS)
     base = np.array(model.causal(ids))
     np.testing.assert_allclose(base, one.base, atol=1e-4)

@@ -10,7 +10,8 @@ that of the parameter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,6 +67,29 @@ def targets(pairs: Mapping[str, tuple[Floats, Floats]], rank: int, scale: float)
         entries["rank_pattern"] = ranks
         entries["alpha_pattern"] = {key: scale * value for key, value in ranks.items()}
     return entries
+
+
+def looking_around(
+    calls: Mapping[str, Callable[..., object]], layers: Collection[str], trained: Collection[str]
+) -> set[str]:
+    """Paths of the modules within a layer that look at other tokens: attention, or a hybrid's own way.
+
+    Told by what they take, never by a name: only who looks around is given a mask or a cache. Where all
+    that is trained lies in such modules (a model of nothing else) there is no telling: none.
+    """
+    within = tuple(f"{layer}." for layer in layers)
+    found = {
+        path
+        for path, call in calls.items()
+        if path.startswith(within)
+        and any("mask" in name or "cache" in name for name in signature(call).parameters)
+    }
+    return set() if all(lies_in(path, found) for path in trained) else found
+
+
+def lies_in(path: str, modules: Collection[str]) -> bool:
+    """Whether a parameter or a module stands in one of these modules."""
+    return any(path.startswith(f"{module}.") for module in modules)
 
 
 def _patterns(ranks: Mapping[str, int], usual: int) -> dict[str, int]:

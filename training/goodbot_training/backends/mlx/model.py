@@ -64,6 +64,7 @@ class MlxModel:
         self.experts = architecture.experts(config)
         self.row_adapters = RowAdapters(targets.stack, mx.array)
         self._layers = targets.inject(causal, rank, self.row_adapters)
+        self.attention = targets.attention(causal, self._layers)
         # Experts see tokens in an order of their own, and MLA keeps its heads apart.
         self.mixes_versions = all(
             isinstance(one, targets.Projection) for one in self._layers.values()

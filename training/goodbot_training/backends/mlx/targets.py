@@ -10,7 +10,7 @@ so that an adapter fits both: where mlx-lm splits a matrix, its parts share one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import mlx.core as mx
@@ -21,6 +21,7 @@ from mlx_lm.models.mla import MultiLinear, QuantizedMultiLinear
 from mlx_lm.models.switch_layers import QuantizedSwitchLinear, SwitchLinear
 from mlx_lm.tuner.lora import LoRALinear, LoRASwitchLinear
 
+from goodbot_training.backends.layout import looking_around
 from goodbot_training.backends.row_adapters import Adapter, Pairs, RowAdapters
 
 _LINEAR: Any = (nn.Linear, nn.QuantizedLinear)
@@ -81,6 +82,15 @@ def inject(causal: Any, rank: int, row_adapters: RowAdapters) -> dict[str, Any]:
             module.kv_b_proj = layers[f"{path}.kv_b_proj"] = shared
     causal.update_modules(tree_unflatten(wrapped))
     return layers
+
+
+def attention(causal: Any, trained: Collection[str]) -> set[str]:
+    """See `layout.looking_around`."""
+    modules = dict(causal.named_modules())
+    inside = {id(layer) for layer in causal.layers}
+    layers = [path for path, module in modules.items() if id(module) in inside]
+    calls = {path: type(module).__call__ for path, module in modules.items()}
+    return looking_around(calls, layers, trained)
 
 
 def shape(layer: Any) -> tuple[int, ...]:

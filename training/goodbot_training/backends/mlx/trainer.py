@@ -15,7 +15,9 @@ from goodbot.backend import LossFunction, OptimizerSettings, StepStats, Training
 from goodbot.errors import TrainingError
 
 from goodbot_training.backends.base import ModelBackend
+from goodbot_training.backends.layout import lies_in
 from goodbot_training.backends.mlx.model import MlxModel  # first: it sets MLX's environment
+from goodbot_training.backends.pace import Pace
 from goodbot_training.backends.packing import micro_batches, pack
 from goodbot_training.backends.state import damaged, read_state, write_state
 
@@ -33,9 +35,9 @@ class MlxBackend(ModelBackend):
     name = "mlx"
     _model: MlxModel
 
-    _optimizer: optimizers.AdamW | None = None
-    _taken = 0
-    """Optimizer steps of the `train` that is under way."""
+    _optimizer: optimizers.MultiOptimizer | None = None
+    _pace: Pace
+    """Of the `train` that is under way."""
 
     def _load_model(
         self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
@@ -54,13 +56,18 @@ class MlxBackend(ModelBackend):
         """One AdamW step a batch. Raises TrainingError(kind="nan") before a bad step is taken."""
         causal = self._model.causal
         self._model.enabled = True
+        weights: Any = tree_flatten(causal.trainable_parameters())
+        pace = Pace(settings=settings, weights=sum(array.size for _, array in weights))
+        shares = (settings.attention_rate, 1.0)
         # Without bias_correction MLX's AdamW is another optimizer than torch's.
-        optimizer = optimizers.AdamW(
-            learning_rate=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-            bias_correction=True,
+        groups = [
+            optimizers.AdamW(0.0, weight_decay=pace.weight_decay, bias_correction=True)
+            for _ in shares
+        ]
+        optimizer = optimizers.MultiOptimizer(
+            groups, [lambda path, _: lies_in(path, self._model.attention)]
         )
-        self._optimizer, self._taken = optimizer, 0
+        self._optimizer, self._pace = optimizer, pace
         if checkpoint is not None:
             self._restore(optimizer, checkpoint)
         for batch in batches:
@@ -76,8 +83,9 @@ class MlxBackend(ModelBackend):
             ).tolist()  # the one sync
             if not all(map(math.isfinite, numbers)):
                 raise TrainingError("The loss or its gradient is not a finite number.", kind="nan")
-            self._taken += 1
-            optimizer.learning_rate = settings.rate_at(self._taken)
+            rate, epsilon = pace.step(numbers[0])
+            for group, share in zip(groups, shares, strict=True):
+                group.learning_rate, group.eps = share * rate, epsilon
             optimizer.update(causal, gradients)
             mx.eval(causal.trainable_parameters(), optimizer.state)
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
@@ -104,12 +112,13 @@ class MlxBackend(ModelBackend):
             "random": list(state),
         }
         arrays = {name: np.array(value) for name, value in tree_flatten(trees)}
-        write_state(directory, {**arrays, "taken": np.array(self._taken)})
+        arrays |= {f"pace.{name}": np.array(value) for name, value in self._pace.state.items()}
+        write_state(directory, arrays)
 
-    def _restore(self, optimizer: optimizers.AdamW, checkpoint: Path) -> None:
+    def _restore(self, optimizer: optimizers.MultiOptimizer, checkpoint: Path) -> None:
         arrays = read_state(checkpoint)
         try:
-            self._taken = int(arrays.pop("taken"))
+            self._pace.state = {n: float(arrays.pop(f"pace.{n}")) for n in self._pace.state}
             found = [(name, mx.array(value)) for name, value in arrays.items()]
             trees: Any = tree_unflatten(found)
             self._model.causal.update(trees["weight"])

@@ -18,6 +18,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.head import bends
+from goodbot_training.backends.layout import lies_in
 from goodbot_training.backends.packing import Packed
 from goodbot_training.backends.row_adapters import RowAdapters
 from goodbot_training.backends.torch import targets
@@ -56,6 +57,7 @@ class TorchModel:
             simplify(layer, path, self.row_adapters)
         for parameter in self.parameters():
             parameter.data = parameter.data.to(self.device, torch.float32)
+        self.attention = targets.attention(causal, self._layers)
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = int(causal.get_input_embeddings().weight.shape[0])
         self.context = int(config.get("max_position_embeddings") or 1 << 20)
@@ -78,11 +80,15 @@ class TorchModel:
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """The LoRA weights, in the order of their paths."""
-        return [
-            half[_NAME].weight
-            for _, layer in sorted(self._layers.items())
-            for half in (layer.lora_A, layer.lora_B)
-        ]
+        return [weight for _, layer in sorted(self._layers.items()) for weight in _halves(layer)]
+
+    def groups(self, attention_rate: float) -> list[dict[str, Any]]:
+        """`parameters` for an optimizer, with the `share` of the learning rate that each group gets."""
+        shares: dict[float, list[torch.nn.Parameter]] = {}
+        for path, layer in sorted(self._layers.items()):
+            share = attention_rate if lies_in(path, self.attention) else 1.0
+            shares.setdefault(share, []).extend(_halves(layer))
+        return [{"params": found, "share": share} for share, found in shares.items()]
 
     def prepare(self, weights: AdapterWeights) -> Prepared:
         """The adapter as tensors on the model's device."""
@@ -159,3 +165,8 @@ class TorchModel:
         ids = torch.arange(4, device=self.device)[None] % self.vocabulary
         whole = self._causal(input_ids=ids, use_cache=False).logits
         return find_head(self._causal, self._hidden(ids)[0], whole[0], bends(config))
+
+
+def _halves(layer: Any) -> tuple[torch.nn.Parameter, torch.nn.Parameter]:
+    """A and B."""
+    return layer.lora_A[_NAME].weight, layer.lora_B[_NAME].weight

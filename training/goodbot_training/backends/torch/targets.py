@@ -9,7 +9,7 @@ experts, but not the head, nor a router, nor what stands beside the decoder (vis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,10 @@ from transformers.integrations.moe import (
     _grouped_mm,
     grouped_mm_experts_forward,
 )
+from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.pytorch_utils import Conv1D
+
+from goodbot_training.backends.layout import looking_around
 
 NAME = "default"  # peft's name of the one adapter that we keep in place
 _EXPERTS = "low_rank"  # our name among the ways in which transformers runs experts
@@ -75,6 +78,14 @@ def inject(causal: Any, rank: int, experts: int = 0) -> dict[str, LoraLayer]:
     if any(isinstance(layer, ExpertsLora) and layer.native for layer in layers.values()):
         causal.set_experts_implementation(_EXPERTS)
     return layers
+
+
+def attention(causal: Any, trained: Collection[str]) -> set[str]:
+    """See `layout.looking_around`."""
+    modules = dict(causal.named_modules())
+    layers = [path for path, m in modules.items() if isinstance(m, GradientCheckpointingLayer)]
+    calls = {path: module.forward for path, module in modules.items()}
+    return looking_around(calls, layers, trained)
 
 
 def shape(layer: Any) -> tuple[int, ...]:

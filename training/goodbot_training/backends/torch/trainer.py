@@ -15,6 +15,7 @@ from goodbot.backend import LossFunction, OptimizerSettings, StepStats, Training
 from goodbot.errors import TrainingError
 
 from goodbot_training.backends.base import ModelBackend
+from goodbot_training.backends.pace import Pace
 from goodbot_training.backends.packing import micro_batches, pack
 from goodbot_training.backends.state import damaged, read_state, write_state
 from goodbot_training.backends.torch.model import TorchModel
@@ -27,8 +28,8 @@ class TorchBackend(ModelBackend):
     _model: TorchModel
 
     _optimizer: torch.optim.AdamW | None = None
-    _taken = 0
-    """Optimizer steps of the `train` that is under way."""
+    _pace: Pace
+    """Of the `train` that is under way."""
 
     def _load_model(
         self, directory: Path, config: dict[str, Any], rank: int, bits: int | None
@@ -48,10 +49,10 @@ class TorchBackend(ModelBackend):
         model = self._model
         model.enabled = True
         parameters = model.parameters()
-        optimizer = torch.optim.AdamW(
-            parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
-        self._optimizer, self._taken = optimizer, 0
+        self._pace = Pace(settings=settings, weights=sum(p.numel() for p in parameters))
+        groups = model.groups(settings.attention_rate)
+        optimizer = torch.optim.AdamW(groups, weight_decay=self._pace.weight_decay)
+        self._optimizer = optimizer
         if checkpoint is not None:
             self._restore(optimizer, checkpoint)
         for batch in batches:
@@ -66,8 +67,9 @@ class TorchBackend(ModelBackend):
             numbers = torch.stack([norm, *(sums[name] for name in names)]).tolist()  # the one sync
             if not all(map(math.isfinite, numbers)):
                 raise TrainingError("The loss or its gradient is not a finite number.", kind="nan")
-            self._taken += 1
-            optimizer.param_groups[0]["lr"] = settings.rate_at(self._taken)
+            rate, epsilon = self._pace.step(numbers[0])
+            for group in optimizer.param_groups:
+                group |= {"lr": group["share"] * rate, "eps": epsilon}
             optimizer.step()
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
 
@@ -98,7 +100,11 @@ class TorchBackend(ModelBackend):
         }
         for index, moments in self._optimizer.state_dict()["state"].items():
             arrays |= {f"state.{index}.{name}": value for name, value in moments.items()}
-        arrays |= {"taken": torch.tensor(self._taken), "random": torch.get_rng_state()}
+        arrays |= {
+            f"pace.{name}": torch.tensor(value, dtype=torch.float64)
+            for name, value in self._pace.state.items()
+        }
+        arrays["random"] = torch.get_rng_state()
         if self._model.device.type == "cuda":
             arrays["random.cuda"] = torch.cuda.get_rng_state(self._model.device)
         write_state(directory, {name: array.cpu().numpy() for name, array in arrays.items()})
@@ -110,7 +116,7 @@ class TorchBackend(ModelBackend):
         try:
             for index, parameter in enumerate(self._model.parameters()):
                 parameter.copy_(arrays.pop(f"weight.{index}"))
-            self._taken = int(arrays.pop("taken"))
+            self._pace.state = {n: float(arrays.pop(f"pace.{n}")) for n in self._pace.state}
             torch.set_rng_state(arrays.pop("random"))
             if (random := arrays.pop("random.cuda", None)) is not None:
                 torch.cuda.set_rng_state(random, self._model.device)
