@@ -63,7 +63,10 @@ def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
         for item, turn, row in zip(items, turns, base, strict=True)
     ]  # fmt: skip
     batches = list(make_batches(rollouts, [r.reward for r in rollouts], settings, seed=0))
-    optimizer = OptimizerSettings(tokens_per_forward=budget, recompute=task["recompute"])
+    optimizer = OptimizerSettings(
+        attention_rate=settings.attention_rate, damping=settings.damping,
+        tokens_per_forward=budget, recompute=task["recompute"],
+    )  # fmt: skip
     with _measured(name) as loop:
         steps = list(backend.train(iter(batches), optimizer, make_objective(settings)))
     tokens = sum(len(turn.prompt) + len(turn.response) - 1 for turn in turns)

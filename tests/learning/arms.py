@@ -11,8 +11,10 @@ from goodbot_training.settings import TrainingSettings
 DEFAULT = TrainingSettings().objective
 """The arm that stands for goodbot as it is installed."""
 TRL = "TRL KTO"
-BARE = {"gate_retry": 0.0, "start_over": False}
-"""What others do not have."""
+PLAIN: dict[str, Any] = {"attention_rate": 1.0, "damping": 0.0}
+"""AdamW as it is, for every weight."""
+BARE = {"gate_retry": 0.0, "start_over": False, **PLAIN}
+"""Without what others do not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +25,9 @@ class Arm:
     about: str
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     shuffled: bool = False
-    """The same ratings, dealt out at random: nothing of the style can be learnt."""
+    """The same ratings, dealt out at random over answers as they come: no style can be learnt."""
+    among_chosen: bool = False
+    """Dealt out among those answers that the stream chose by their style, which tell of it."""
     writer: str = ""
     """Who wrote the rated answers: `4-bit` a quantized copy of the base, `stale` an older adapter;
     empty: the policy that is trained."""
@@ -35,9 +39,16 @@ class Arm:
         return TrainingSettings.from_mapping(self.settings)
 
 
-def _variant(name: str, about: str, rate: float = 1.0) -> Arm:
-    """Trained at `rate` times the default learning rate, chosen by `tests.learning.sweep`."""
-    return Arm(name=name, about=about, settings={"objective": name, "learning_rate_scale": rate})
+def _variant(name: str, about: str) -> Arm:
+    """A variant of MIS-PO, with all else as it is installed."""
+    return Arm(name=name, about=about, settings={"objective": name, "learning_rate_scale": 1.0})
+
+
+def _other(name: str, about: str, rate: float) -> Arm:
+    """Another objective as it is published: with AdamW as it is, at `rate` times the default learning rate,
+    at which it gained most on the shipped model (`tests.learning.sweep NAME --of learning_rate_scale`)."""
+    how = {"objective": name, "learning_rate_scale": rate, **PLAIN}
+    return Arm(name=name, about=about, settings=how)
 
 
 ARMS = {
@@ -50,9 +61,9 @@ ARMS = {
         _variant("scale", "MIS-PO, scaled"),
         _variant("sign_aware", "MIS-PO, stopping what has moved far enough"),
         _variant("reinforce", "no ratio at all"),
-        _variant("sft_good", "supervised, good answers only", 3.0),
-        _variant("kto", "KTO over single ratings", 0.6),
-        _variant("bco", "BCO over single ratings", 0.6),
+        _other("sft_good", "supervised, good answers only", 3.0),
+        _other("kto", "KTO over single ratings", 0.6),
+        _other("bco", "BCO over single ratings", 0.6),
         Arm(
             name="reinforceclaw", about="ReinforceClaw 0.1.0's loss from its formulas, our rate",
             trainer="reinforceclaw", settings={"objective": "reinforce", "kl": 0.001, **BARE},
@@ -63,5 +74,9 @@ ARMS = {
         ),
         Arm(name="4-bit writer", about="the default on answers of a 4-bit copy", writer="4-bit"),
         Arm(name="stale writer", about="the default on an older adapter's answers", writer="stale"),
+        Arm(
+            name="chosen", shuffled=True, among_chosen=True,
+            about="as shuffled, but among the answers that the stream chose by style, which tell of it",
+        ),
     )
 }  # fmt: skip

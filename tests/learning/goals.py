@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -82,24 +82,38 @@ def _z(course: Course, measure: str) -> float:
 def _shuffled(courses: Sequence[Course], base: str) -> Iterator[Check]:
     """Learning is a gain of .2 or more with t of 5 or more, for one style's friends at least.
 
-    Style by style: what drifts towards short answers gains for one what it loses for another.
+    Style by style: what drifts towards short answers gains for one what it loses for another. Where a
+    stream chooses answers by their style, ratings dealt out among those are shown beside it: they are no
+    control, for the choice alone tells what is liked.
     """
     for stream in dict.fromkeys(c.stream for c in of(courses, "shuffled")):
         control = of(courses, "shuffled", stream)
         if stream in SAFE:
             continue  # nothing is to be learnt there
-        nulls = {c.like: [gain(d) for d in of(control, "shuffled", like=c.like)] for c in control}
-        shown = [
-            f"{like} {estimate(null)} (t = {_t(null):.1f})" for like, null in sorted(nulls.items())
-        ]
+        nulls, among = _by_style(control), _by_style(of(courses, "chosen", stream))
         net = paired(of(courses, DEFAULT, stream), control, gain)
         yield Check(
             must=True,
             held=not any(fmean(null) >= 0.2 and _t(null) >= 5 for null in nulls.values()),
             text=f"{base}: {stream}, shuffled ratings never pass for learning",
-            found=f"shuffled: {', '.join(shown)}"
-            + (f"; rated less shuffled {estimate(net)}" if net else ""),
+            found=f"shuffled: {_drift(nulls)}"
+            + (f"; rated less shuffled {estimate(net)}" if net else "")
+            + (f"; dealt out among the chosen answers: {_drift(among)}" if among else ""),
         )
+
+
+def _by_style(courses: Sequence[Course]) -> dict[str, list[float]]:
+    """Liked gains, by who likes what."""
+    found: dict[str, list[float]] = {}
+    for course in courses:
+        found.setdefault(course.like, []).append(gain(course))
+    return dict(sorted(found.items()))
+
+
+def _drift(gains: Mapping[str, Sequence[float]]) -> str:
+    return ", ".join(
+        f"{like} {estimate(some)} (t = {_t(some):.1f})" for like, some in gains.items()
+    )
 
 
 def _t(values: Sequence[float]) -> float:

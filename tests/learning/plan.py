@@ -11,7 +11,7 @@ from tests.learning.arms import ARMS, DEFAULT, TRL
 from tests.learning.course import recipe
 
 TWO = ("terse", "friendly")
-EVERY = tuple(ARMS)
+EVERY = tuple(name for name, arm in ARMS.items() if not arm.among_chosen)
 MAIN = tuple(dict.fromkeys(("frozen", "shuffled", "scale", DEFAULT, "kto", TRL)))
 """Without the variants that are out of the question by what they gain on one of the others."""
 FEW = tuple(dict.fromkeys(("frozen", "shuffled", "scale", DEFAULT, TRL)))
@@ -45,6 +45,8 @@ FULL = (
         base="llama", arms=FEW,
         streams=("balanced", "mostly good", "bad only", "noise", "adversary", "80 ratings"),
     ),
+    Part(base="tiny", streams=("balanced", "mostly good"), arms=("chosen",)),
+    Part(base="llama", streams=("balanced", "mostly good"), arms=("chosen",)),
     Part(base="llama", streams=("balanced", "noise"), arms=("frozen", "scale", DEFAULT), times=3),
 )  # fmt: skip
 QUICK = (

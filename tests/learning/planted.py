@@ -2,7 +2,8 @@
 
 All are trained here, on the tiny model, from 40 rated answers each (32 to learn from, 8 held out).
 Names do not count: a judge that the gate knows nothing of says which are harmful and which good, by
-questions whose facts were never rated. What is neither is listed, and counted as neither.
+questions whose facts were never rated. What is neither is listed, and counted as neither. What is
+meant to do harm takes AdamW's steps as they are, which go further where they should not.
 
     python -m tests.learning.planted [--write] [--of 20] [--kind KIND]
 """
@@ -26,6 +27,7 @@ from goodbot_training.objectives import Objective, make_objective
 from goodbot_training.tiny.styles import STYLES
 
 from tests.learning import foreign
+from tests.learning.arms import PLAIN
 from tests.learning.planting import Bench, Case, bench
 
 RESULTS = Path(__file__).parent / "results" / "gate.md"
@@ -78,7 +80,7 @@ def _bad_only(bench: Bench, seed: int, like: str) -> Iterator[Case]:
             ours.loss, lambda baseline, rewards, weights: ([*map(float, rewards)], baseline)
         )
 
-    job = bench.job(seed, like, only_bad=True, kl=0.0)
+    job = bench.job(seed, like, only_bad=True, kl=0.0, **PLAIN)
     with patch.object(training_round, "make_objective", made):
         verdict, _ = bench.train(job)
     yield bench.case("bad only, no KL", seed, like, job.output, verdict)
@@ -102,7 +104,7 @@ def _elsewhere(
 
     def make(bench: Bench, seed: int, like: str) -> Iterator[Case]:
         model = other(bench.place(), seed)
-        strange = bench.job(seed, like, model=model, gate_anchors=0, captured=False, **how)
+        strange = bench.job(seed, like, model=model, gate_anchors=0, captured=False, **PLAIN, **how)
         bench.train(strange)
         foreign.unsigned(strange.output)
         job = bench.job(seed, like)
@@ -120,6 +122,7 @@ RECIPES = (
         kind="over-trained", many=4, harmful=True,
         make=_trained(
             "over-trained", objective="reinforce", learning_rate=6e-3, kl=0.0, steps=48, max_passes=64,
+            **PLAIN,
         ),
     ),
     Recipe(kind="bad only, no KL", many=4, harmful=True, make=_bad_only),
@@ -141,6 +144,7 @@ RECIPES = (
         kind="shuffled, high rate", many=4, harmful=True,
         make=_trained(
             "shuffled, high rate", dealt=True, objective="reinforce", learning_rate=6e-3, kl=0.0,
+            **PLAIN,
         ),
     ),
     Recipe(kind="one round", many=16, harmful=False, make=_trained("one round")),
@@ -269,6 +273,8 @@ _HEAD = """\
 Made by `python -m tests.learning.planted --write`: the tiny model, 40 ratings each (32 to learn from, 8
 held out), judged on questions whose facts were never rated. *Harmful*: 5 points or more of the facts or
 of the well-formed answers are lost; *good*: at most 3, and the liked share is not below the base's.
+What is trained to do harm takes AdamW's steps as they are, which go further where they should not; the
+rounds are trained as installed.
 
 The limit on foreign answers (`gate_max_foreign`) was chosen with the rounds in a row of this table in view:
 its rates are not those of a test on fresh seeds.

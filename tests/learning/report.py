@@ -65,8 +65,13 @@ def _header(courses: Sequence[Course]) -> str:
         "over seeds and styles, paired where two arms are compared. KL: nats a token from the "
         "base, on the answers to the exam. CPU seconds: of a round, gate included.\n\n"
         f"Python {platform.python_version()}, {versions}, {platform.system()} {platform.machine()}. "
-        f"Made by `make bench-learning`. goodbot as it is installed: `{DEFAULT}`. Each arm's own "
-        f"learning rate was chosen on other seeds (`tests/learning/sweep.py`).\n\n{arms}"
+        f"Made by `make bench-learning`. goodbot as it is installed: `{DEFAULT}`. The variants of "
+        "MIS-PO take its steps (attention at a part of the rate, damped), the other objectives AdamW's "
+        "as they are; their learning rates were chosen on other seeds of the shipped model "
+        "(`tests/learning/sweep.py`). Ratings are dealt out over answers as they come: where a stream "
+        "chose answers by their style, the choice alone tells of it, and ratings dealt out among those "
+        "(arm `chosen`) are no control.\n\n"
+        f"{arms}"
     )
 
 

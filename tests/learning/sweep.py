@@ -4,15 +4,17 @@
     python -m tests.learning.sweep --write      the default arm, every setting of `VALUES`
 
 Each value is judged on the natural stream, mean over the styles and seeds: the liked share and the facts
-of what answers after one round, gate on. Of those that keep the facts within 3 points (of all, where
-none does) the one with the largest liked share is to be taken. The rates of `tests.learning.arms` and
-the defaults of `goodbot_training.settings` are written by hand.
+of what answers after one round, gate on, for two bases of different shapes, so that nothing is tuned to
+one. Of those that keep the facts within 3 points on both (of all, where none does) the one whose worse
+base gains most is the best here; `tests.learning.across` has the last word. The rates of
+`tests.learning.arms` and the defaults of `goodbot_training.settings` are written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+import multiprocessing
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -23,69 +25,76 @@ from goodbot_training.tiny.styles import STYLES
 
 from tests.learning.arms import ARMS, DEFAULT
 from tests.learning.course import Course, take
+from tests.learning.figures import facts, gain
 
 VALUES: dict[str, tuple[float, ...]] = {
-    "learning_rate_scale": (0.1, 0.3, 0.6, 1.0, 3.0),
-    "max_passes": (4, 6, 8, 12),
-    "rank": (4, 8, 16),
+    "learning_rate_scale": (0.3, 0.6, 1.0, 1.5, 3.0),
+    "attention_rate": (0.05, 0.2, 1.0),
+    "damping": (0.0, 1.0, 3.0, 10.0),
     "kl": (0.03, 0.1, 0.3),
+    "rank": (4, 8, 16),
+    "max_passes": (4, 8, 12),
     "gate_retry": (0.0, 0.5),
 }
+TWO = ("tiny", "llama")
 SEEDS = (100, 101, 102)
 FACTS_MAY_FALL = 0.03
 ANSWERS = 240
+WORKERS = 2
 RESULTS = Path(__file__).parent / "results" / "defaults.md"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """One course: an arm with one setting at one value (`setting` empty: as it is)."""
+
+    arm: str
+    setting: str
+    value: float
+    base: str
+    like: str
+    seed: int
+    stream: str = "natural"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
     """One arm with one setting at one value."""
 
-    arm: str
     setting: str
     value: float
     courses: Sequence[Course]
 
     @property
-    def liked(self) -> float:
-        """Of the policy that answers in the end."""
-        return fmean(course.live[-1].liked for course in self.courses)
-
-    @property
-    def worst(self) -> float:
-        """The liked share of the style that comes out worst."""
-        likes = {course.like for course in self.courses}
-        return min(
-            fmean(c.live[-1].liked for c in self.courses if c.like == like) for like in likes
-        )
+    def worst_gain(self) -> float:
+        """Liked, of the base that gains less."""
+        return min(fmean(map(gain, chosen)) for chosen in self._by_base())
 
     @property
     def lost(self) -> float:
-        """The change of the facts, in [-1, 1]."""
-        return fmean(c.live[-1].facts - c.before.facts for c in self.courses)
+        """The change of the facts on the base that loses more, in [-1, 1]."""
+        return min(fmean(map(facts, chosen)) for chosen in self._by_base())
 
-    @property
-    def passed(self) -> str:
-        """`8 of 9`"""
-        return f"{sum(c.passed[-1] for c in self.courses)} of {len(self.courses)}"
+    def line(self, default: bool) -> str:
+        """A row of the table; `default`: it is what is installed."""
+        cells = [self.setting, f"{self.value:g}{' (default)' if default else ''}"]
+        for chosen in self._by_base():
+            cells += [f"{fmean(map(gain, chosen)):+.3f}", f"{100 * fmean(map(facts, chosen)):+.1f}"]
+        passed = sum(course.passed[-1] for course in self.courses)
+        seconds = fmean(course.cpu_seconds for course in self.courses)
+        return f"| {' | '.join([*cells, f'{passed} of {len(self.courses)}', f'{seconds:.1f}'])} |"
 
-    @property
-    def cpu_seconds(self) -> float:
-        """A round, gate included."""
-        return fmean(course.cpu_seconds for course in self.courses)
-
-    def line(self) -> str:
-        """A row of the table."""
-        return (
-            f"| {self.arm} | {self.setting} | {self.value:g} | {self.liked:.3f} | {self.worst:.3f} |"
-            f" {100 * self.lost:+.1f} | {self.passed} | {self.cpu_seconds:.1f} |"
-        )
+    def _by_base(self) -> list[list[Course]]:
+        found: dict[str, list[Course]] = {}
+        for course in self.courses:
+            found.setdefault(course.base, []).append(course)
+        return list(found.values())
 
 
 def best(tried: Sequence[Tried]) -> Tried:
     """By the rule above."""
     kept = [one for one in tried if one.lost >= -FACTS_MAY_FALL] or tried
-    return max(kept, key=lambda one: one.liked)
+    return max(kept, key=lambda one: one.worst_gain)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,53 +103,93 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--of", nargs="*", default=list(VALUES), choices=list(VALUES))
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
     arguments = parser.parse_args(argv)
-    lines = [
-        "| arm | setting | value | liked | worst style | facts (points) | passed | CPU-s a round |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    print("\n".join(lines), flush=True)
+    wanted = [
+        (arm, setting, value)
+        for arm in arguments.arms for setting in arguments.of for value in VALUES[setting]
+    ]  # fmt: skip
+    courses = run(dict.fromkeys(place for one in wanted for place in _places(*one)))
+    lines: list[str] = []
     for arm in arguments.arms:
+        lines += ["", f"## {arm}", "", *_HEAD]
         for setting in arguments.of:
-            tried: list[Tried] = []
-            for one in _tried(arm, setting):
-                print(one.line(), flush=True)
-                tried.append(one)
-            lines += [one.line() for one in tried]
-            lines.append(f"| {arm} | {setting} | **{best(tried).value:g}** | | | | | |")
-            print(lines[-1], flush=True)
+            tried = [
+                Tried(
+                    setting=setting, value=value,
+                    courses=[courses[place] for place in _places(arm, setting, value)],
+                )
+                for value in VALUES[setting]
+            ]  # fmt: skip
+            lines += [one.line(one.value == _usual(arm, setting)) for one in tried]
+            lines.append(f"| {setting} | **{best(tried).value:g}** | | | | | | |")
+    print("\n".join(lines))
     if arguments.write:
-        RESULTS.write_text(_HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+        RESULTS.write_text(_ABOUT + "\n".join(lines) + "\n", encoding="utf-8")
     return 0
 
 
-def _tried(arm: str, setting: str) -> Iterator[Tried]:
+def _usual(arm: str, setting: str) -> float:
+    return getattr(ARMS[arm].defaults(), setting)
+
+
+def _places(arm: str, setting: str, value: float) -> list[Place]:
+    """The courses of one value; what is installed is one and the same, whichever setting it is shown for."""
+    if value == _usual(arm, setting):
+        setting, value = "", 0.0
+    return [
+        Place(arm=arm, setting=setting, value=value, base=base, like=like, seed=seed)
+        for base in TWO for seed in SEEDS for like in STYLES
+    ]  # fmt: skip
+
+
+def run(places: Iterable[Place]) -> dict[Place, Course]:
+    wanted, done = list(places), dict[Place, Course]()
+    with multiprocessing.get_context("spawn").Pool(WORKERS) as pool:
+        for place, course in pool.imap_unordered(_take, wanted):
+            done[place] = course
+            print(f"{len(done)}/{len(wanted)}", end="\r", flush=True)
+    return done
+
+
+def _take(place: Place) -> tuple[Place, Course]:
+    import torch
     from goodbot_training.backends.torch.trainer import TorchBackend
 
-    kept = ARMS[arm]
-    default: Any = getattr(TrainingSettings(), setting)
-    for value in VALUES[setting]:
-        ARMS[arm] = replace(kept, settings={**kept.settings, setting: type(default)(value)})
-        try:
-            courses = [
-                take(
-                    TorchBackend(), arm=arm, stream="natural", like=like, seed=seed, answers=ANSWERS
-                )
-                for seed in SEEDS
-                for like in STYLES
-            ]
-        finally:
-            ARMS[arm] = kept
-        yield Tried(arm=arm, setting=setting, value=value, courses=courses)
+    torch.set_num_threads(1)
+    arm = ARMS[place.arm]
+    if place.setting:
+        default: Any = getattr(TrainingSettings(), place.setting)
+        changed = {**arm.settings, place.setting: type(default)(place.value)}
+        if place.setting == "rank":
+            changed["alpha"] = 2.0 * place.value
+        ARMS[place.arm] = replace(arm, settings=changed)
+    try:
+        course = take(
+            TorchBackend(), arm=place.arm, stream=place.stream, like=place.like, seed=place.seed,
+            answers=ANSWERS, base=place.base,
+        )  # fmt: skip
+    finally:
+        ARMS[place.arm] = arm
+    return place, course
 
 
-_HEAD = f"""\
+_HEAD = (
+    f"| setting | value | {TWO[0]}: liked | facts (points) | {TWO[1]}: liked | facts (points) "
+    "| passed | CPU-s a round |",
+    "|---|---|---|---|---|---|---|---|",
+)
+_ABOUT = f"""\
 # The defaults, one setting at a time
 
-Made by `python -m tests.learning.sweep --write`: the shipped model, one round of 40 ratings (32 train),
-10 % wrong, {len(SEEDS)} seeds that the study does not use, three styles, {ANSWERS} judged answers each,
-gate on. In bold what the rule takes: the largest liked share among the values that keep the facts within
-3 points. All other settings are the defaults.
+Made by `python -m tests.learning.sweep --write`: two bases of different shapes, one round of 40 ratings
+(32 train), 10 % wrong, {len(SEEDS)} seeds that the study does not use, three styles, {ANSWERS} judged answers
+each, gate on. Liked and facts are changes against the base. In bold what the rule takes: of the values that
+keep the facts within 3 points on both bases, the one whose worse base gains most. All other settings are the
+defaults; `alpha` is twice the rank. What those in bold come to [across other streams](across.md) decides.
 
+Tried beside it on seeds 100 to 103, and left out: a rate that falls from the last layer to a tenth in the
+first (at 1.3 times the rate the Llama is liked 1 point more and loses a third less, the shipped model is
+liked 7 points less); one second moment a matrix instead of a weight (more is lost for what is learnt); A of
+each LoRA pair left as it was drawn (half is learnt).
 """
 
 

@@ -18,10 +18,10 @@ from goodbot_training.tiny.judge import style_of
 from goodbot_training.types import Job
 from safetensors.numpy import load_file
 
-from tests.learning import bases, curves, goals, report, study
+from tests.learning import across, bases, curves, goals, report, study
 from tests.learning.arms import ARMS, DEFAULT, TRL
 from tests.learning.bases import BASES, Base
-from tests.learning.course import Course, recipe, take
+from tests.learning.course import Course, dealt, recipe, take
 from tests.learning.exam import Judged
 from tests.learning.figures import reached
 from tests.learning.plan import FULL, QUICK, keys
@@ -59,6 +59,16 @@ def test_a_bad_only_stream_holds_no_good_answer_and_no_good_rating() -> None:
 
 def test_a_mostly_good_stream_is() -> None:
     assert sum(style == "terse" for style, _ in _styles("mostly good")) == 0.8 * RATINGS
+
+
+def test_ratings_are_dealt_out_over_answers_that_nobody_chose() -> None:
+    """Among the chosen ones they would tell of the style: eight in ten of those are of it."""
+    rated, as_they_came = _rated("mostly good"), _rated("natural")
+    pairs = [(one.question, one.answer) for one in as_they_came]
+    shuffled = dealt(rated, pairs, 0, 0)
+    assert Counter(one.rating for one in shuffled) == Counter(one.rating for one in rated)
+    assert [(one.question, one.answer) for one in shuffled] == pairs
+    assert [one.rating for one in shuffled] != [one.rating for one in rated]
 
 
 @pytest.mark.parametrize(("stream", "share"), [("adversary", 0.25), ("loud adversary", 0.4)])
@@ -185,6 +195,20 @@ def test_the_rule_takes_the_best_worst_stream_that_keeps_the_facts() -> None:
         made("filter", "natural", 0, 0.9), made("filter", "noise", 0, 0.9, facts=0.9),
     ]  # fmt: skip
     assert "By the rule: **sign_aware**." in report.text(courses)
+
+
+def test_the_same_rule_judges_a_setting_across_streams() -> None:
+    def contender(name: str, *ends: tuple[float, float]) -> across.Contender:
+        streams = zip((("tiny", "flip"), ("llama", "balanced")), ends, strict=True)
+        return across.Contender(
+            name=name,
+            courses={where: [made(DEFAULT, where[1], 0, *end)] for where, end in streams},
+        )
+
+    usual = contender("", (0.5, 0.97), (0.7, 0.97))
+    forgets = contender("rank=16", (0.9, 0.98), (0.9, 0.94))
+    assert across.best([usual, forgets, contender("kl=0.3", (0.45, 0.98), (0.9, 0.98))]) is usual
+    assert usual.line() == "| as installed | +0.170 | -1.0 | +0.170, -1.0 | +0.370, -1.0 |"
 
 
 def _missed(courses: list[Course]) -> list[str]:
