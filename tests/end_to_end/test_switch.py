@@ -178,8 +178,9 @@ def test_forty_ratings_move_to_another_model(bot: Bot, models: tuple[Path, Path]
     assert asked, "the old one answers while the new one learns"
     print(f"switch {took:.1f} s, silent for {downtime:.1f} s, slowest answer {slowest:.1f} s")
 
-    during = bot.json("history", "50")["turns"]
-    assert {turn["version"] for turn in during} == {0}
+    during = [turn["version"] for turn in bot.json("history", "50")["turns"]]  # the latest first
+    assert during[-RATINGS - 1 :] == [0] * (RATINGS + 1), "the old one answers until then"
+    assert during == sorted(during, reverse=True), "and never again after that"
     after = bot.json("status")
     assert (after["model"].partition("@")[0], after["version"]) == ("beta", 1)
     assert after["pid"] == before["pid"], "one process, which never let go of the directory"
