@@ -337,6 +337,25 @@ async def test_several_conversations_and_a_reload_show_what_was_said(
     await ada.sees("You said: About cats")
 
 
+async def test_what_is_typed_at_once_belongs_to_the_new_conversation(
+    ada: Person, bot: Scripted
+) -> None:
+    await ada.ask("About cats")
+    slow = asyncio.Event()
+
+    async def late(route: Any) -> None:
+        await slow.wait()
+        await route.continue_()
+
+    await ada.page.route("**/api/conversation?*", late)
+    await ada.page.get_by_role("button", name="New conversation").click()
+    await ada.ask("About dogs")
+    slow.set()
+    first, second = [event for event in bot.events if isinstance(event, MessageEvent)]
+    assert first.channel.thread != second.channel.thread
+    assert await ada.page.get_by_text("You said: About cats").count() == 0
+
+
 async def test_two_tabs_show_the_same(ada: Person, bot: Scripted) -> None:
     await ada.ask("hello")
     first = ada.page

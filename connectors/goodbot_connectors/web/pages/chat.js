@@ -28,7 +28,7 @@ class Chat {
     this.#keyboard();
     addEventListener("hashchange", () => this.open(this.#named()));
     const [latest] = me.conversations.filter((one) => one.id !== "news");
-    const recent = latest && me.now - latest.at < RECENT_MS ? latest.id : randomId();
+    const recent = latest && me.now - latest.at < RECENT_MS ? latest.id : "";
     await this.open(this.#named() || recent);
     showUser(me.user);
     this.outbox.send();
@@ -46,27 +46,34 @@ class Chat {
     return /^[\w-]{1,40}$/.test(name) ? name : "";
   }
 
-  // Show a conversation; one that does not exist yet is empty.
+  // Show a conversation. One without a name begins now: it is empty, and there is nothing to wait
+  // for, so that what is typed next can only be meant for it.
   async open(id) {
     const wanted = id || randomId();
     this.wanted = wanted;
     this.#queued ??= [];
+    if (!id) return this.#show(wanted, { n: this.#read, entries: [], said: {} });
     let state;
     try {
       state = await persistently(() => get("/api/conversation", { id: wanted }), (problem) => banner(problem.message));
     } catch (problem) {
+      if (this.wanted !== wanted) return undefined; // another one was chosen meanwhile
       this.#queued = null;
       return problem.status === 401 ? signedOut() : banner(problem.message);
     }
-    if (this.wanted !== wanted) return undefined; // another one was chosen meanwhile
+    if (this.wanted !== wanted) return undefined;
     banner("");
+    return this.#show(wanted, state);
+  }
+
+  #show(id, state) {
     this.#read = state.n;
-    this.thread.load(wanted, state);
+    this.thread.load(id, state);
     const frames = this.#queued;
     this.#queued = null;
     for (const frame of frames) this.#frame(frame);
-    this.sidebar.current(wanted);
-    this.composer.open(wanted);
+    this.sidebar.current(id);
+    this.composer.open(id);
     return this.#writing();
   }
 

@@ -1,6 +1,6 @@
 // The list of conversations: a column on a wide screen, a drawer on a phone.
 
-import { el, find, randomId, when } from "/files/dom.js";
+import { el, find, when } from "/files/dom.js";
 
 export class Sidebar {
   #list = find("#conversations");
@@ -10,7 +10,7 @@ export class Sidebar {
   #unread = new Set();
   #shown = [];
 
-  // `open(id)` shows a conversation.
+  // `open(id)` shows a conversation, a new one where the id is empty.
   constructor(open) {
     this.#open = open;
     this.#menu.addEventListener("click", () => this.#drawer(!document.body.classList.contains("drawer")));
@@ -26,7 +26,7 @@ export class Sidebar {
 
   begin() {
     history.replaceState(null, "", location.pathname);
-    this.#open(randomId());
+    this.#open("");
     this.#drawer(false);
   }
 
