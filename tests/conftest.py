@@ -9,6 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How quick a machine is says nothing of the code; and fixtures here are either made once for a
+# test's examples on purpose, or hold nothing that an example changes.
+settings.register_profile(
+    "goodbot",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("goodbot")
 
 
 def _is_local(address: Any) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from goodbot.events import OrderKey, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.ratings import Label, LedgerEvent, Opinion, fold, is_stars, star_value
 from goodbot.store import Store, ledger
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.builders import add_turn, rate, retract, rows
@@ -214,9 +214,7 @@ def opinions(label: Label | None) -> dict[str, Opinion]:
     return {"loopback:owner": [label.value, label.stars] if both else label.value}  # type: ignore[list-item]
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25)
 @given(st.lists(histories(), min_size=4, max_size=8), st.randoms(use_true_random=False))
 def test_the_store_folds_alike_however_they_arrive(
     tmp_path_factory: pytest.TempPathFactory,

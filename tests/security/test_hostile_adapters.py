@@ -20,7 +20,7 @@ from goodbot.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, Manifest, publi
 from goodbot.adapters.weights import check_weights, pairs, require_fit
 from goodbot.errors import AdapterError
 from goodbot.models import ResolvedModel
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import within
@@ -164,7 +164,7 @@ anything = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.dictionaries(
         st.sampled_from([*LORA, "rank_pattern", "target_parameters", "use_dora"]),
@@ -178,9 +178,7 @@ def test_no_config_raises_anything_else(config: dict[str, Any], model: dict[str,
         require_fit(pairs(shapes(), {**LORA, **config}), {**BASE, **model})
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=200)
 @given(st.data())
 def test_any_bytes_of_a_header_may_be_anything(tmp_path: Path, data: st.DataObject) -> None:
     """A sound file with a piece of its header replaced: still exactly that adapter, or refused."""

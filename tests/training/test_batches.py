@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 from goodbot_training.batches import make_batches, normalizer, order, planned_steps
 from goodbot_training.types import TrainingSettings
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.factories import make_rollout
@@ -20,7 +20,6 @@ def rollouts(count: int) -> list:
     return [make_rollout(index, length=1 + index % 5) for index in range(count)]
 
 
-@settings(deadline=None)
 @given(counts, st.integers(1, 9), st.integers(1, 20), st.integers(0, 2**32))
 def test_a_round_is_complete_fair_and_repeatable(
     count: int, batch_size: int, steps: int, seed: int

@@ -52,7 +52,7 @@ def asking(api: Served, operation: Any, mode: GenerationMode) -> Callable[[], No
     }[mode]
 
     @settings(
-        max_examples=EXAMPLES, derandomize=True, deadline=None, database=None,
+        max_examples=EXAMPLES, derandomize=True, database=None,
         phases=[Phase.generate], suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(case=operation.as_strategy(generation_mode=mode))

@@ -60,7 +60,7 @@ def refuses(value: Any, schema: Any) -> str:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-@settings(max_examples=80, derandomize=True, deadline=None)
+@settings(max_examples=80, derandomize=True)
 @given(data=st.data())
 def test_both_say_the_same(name: str, data: st.DataObject) -> None:
     schema = SCHEMAS[name]

@@ -56,7 +56,7 @@ trees = st.lists(st.integers(0, 30), max_size=30).map(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(trees, st.integers(0, 30), st.integers(2, 8), st.data())
 def test_never_too_few_and_never_the_active_one(
     rows: list[AdapterRow], active: int, keep: int, data: st.DataObject

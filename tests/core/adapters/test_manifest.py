@@ -26,7 +26,7 @@ from goodbot.adapters.manifest import (
 )
 from goodbot.errors import AdapterError
 from goodbot.models import ResolvedModel
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.fake_worker import safetensors
@@ -447,9 +447,7 @@ headers = st.dictionaries(
 )
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150)
 @given(st.binary(max_size=64) | st.builds(weights, headers | json_values, st.binary(max_size=64)))
 def test_no_bytes_raise_anything_else(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / WEIGHTS
@@ -466,9 +464,7 @@ def test_no_bytes_raise_anything_else(tmp_path: Path, content: bytes) -> None:
     assert max(e["data_offsets"][1] for e in header.values()) == len(content) - 8 - length
 
 
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=80)
 @given(st.binary(max_size=80) | st.builds(lambda v: json.dumps(v).encode(), json_values))
 def test_no_manifest_raises_anything_else(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

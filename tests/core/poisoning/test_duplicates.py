@@ -7,7 +7,7 @@ import random
 import pytest
 from goodbot.poisoning import duplicates
 from goodbot.poisoning.duplicates import duplicate_weights, group, similarity
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 LONG = (
@@ -74,7 +74,6 @@ def test_a_group_weighs_so_many_at_most(groups: list[str], most: int) -> None:
 texts = st.text(max_size=30)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(texts, texts), max_size=12))
 def test_every_text_has_a_group_and_equal_ones_share_it(pairs: list[tuple[str, str]]) -> None:
     numbers = group(pairs * 2)

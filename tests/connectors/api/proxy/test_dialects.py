@@ -174,7 +174,7 @@ KEYS = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.dictionaries(KEYS, JSON))
 def test_nothing_that_is_json_makes_a_reader_fail(body: dict[str, Any]) -> None:
     for read in READ:
