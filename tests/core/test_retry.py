@@ -278,6 +278,39 @@ async def test_a_press_that_overtakes_our_record_of_the_new_answer_is_of_it(
         await check_store(bot.store)
 
 
+async def test_another_answer_is_asked_for_before_we_have_recorded_the_one_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not for one that stands elsewhere."""
+    async with open_bot(tmp_path) as bot:
+        answer, other = await bad(bot), await bot.say("Another question")
+        real, told = Writer.send, []
+
+        async def send(*args: Any) -> Any:
+            monkeypatch.setattr(Writer, "send", real)
+            sent = await real(*args)
+            again = replace(press(bot, answer, "again:short"), turn=args[-1].turn)
+            forged = replace(again, event_id="forged", message_id=other.message.id)
+            told.extend(await bot.chat.host.submit([forged, again]))
+            return sent
+
+        monkeypatch.setattr(Writer, "send", send)
+        await bot.chat.again(answer, "long")
+
+        async def decided() -> bool:
+            return bool(told)
+
+        await until(decided)
+        assert [one.outcome for one in told] == [Outcome.UNKNOWN_TARGET, Outcome.ACCEPTED]
+
+        async def made() -> bool:
+            depth = await rows(bot.store, "SELECT depth FROM retries JOIN messages USING (turn)")
+            return depth == [(2,)]
+
+        await until(made)
+        await check_store(bot.store)
+
+
 async def test_a_reaction_that_is_taken_off_while_the_new_answer_is_noted_is_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ class Found:
 
 
 _FIND = (
-    "SELECT (SELECT receipt FROM events"
+    "SELECT (SELECT receipt FROM events"  # noqa: S608
     " WHERE (connector, account, event_id) = (:connector, :account, :event)),"
     " (SELECT turn FROM messages"
     " WHERE (connector, account, channel, message) = (:connector, :account, :channel, :message)),"
@@ -54,9 +54,7 @@ _FIND = (
     " WHERE turn IS NULL AND (connector, account, retracts) = (:connector, :account, :event)),"
     " EXISTS (SELECT 1 FROM messages m JOIN retries r ON r.turn = m.turn WHERE"
     " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message)),"
-    " EXISTS (SELECT 1 FROM messages m JOIN retries r ON r.instead_of = m.turn WHERE r.turn = :turn AND"
-    " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message)"
-    "  AND NOT EXISTS (SELECT 1 FROM messages WHERE turn = :turn))"
+    f" {retries.COMING}"
 )
 
 

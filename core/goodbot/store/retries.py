@@ -10,6 +10,13 @@ from goodbot.events import MessageRef, OrderKey, PressEvent, RatingEvent, Rating
 from goodbot.store import codec, turns
 from goodbot.store.query import fetch, first
 
+COMING = (
+    "EXISTS (SELECT 1 FROM messages m JOIN retries r ON r.instead_of = m.turn WHERE r.turn = :turn AND"
+    " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message)"
+    "  AND NOT EXISTS (SELECT 1 FROM messages WHERE turn = :turn))"
+)
+"""Whether `:turn` is being put in the place of what the message carries, and is not recorded there yet."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retry:
@@ -89,21 +96,20 @@ async def standing(db: aiosqlite.Connection, turn: str) -> tuple[MessageRef, ...
 
 async def pressed(db: aiosqlite.Connection, event: PressEvent) -> str | None:
     """The answer under which a button was pressed, as we know it; None for one that is not there."""
-    rows = await fetch(
+    ((carried, named, coming),) = await fetch(
         db,
-        "SELECT (SELECT turn FROM messages"
+        "SELECT (SELECT turn FROM messages"  # noqa: S608
         " WHERE (connector, account, channel, message) = (:connector, :account, :channel, :message)),"
         " (SELECT id FROM turns"
-        " WHERE (connector, account, channel, id) = (:connector, :account, :channel, :turn))",
+        f" WHERE (connector, account, channel, id) = (:connector, :account, :channel, :turn)), {COMING}",
         {
             "connector": event.user.connector, "account": event.user.account,
             "channel": event.channel.id, "message": event.message_id, "turn": event.turn,
         },
     )  # fmt: skip
-    carried, named = rows[0]
     if not event.turn:
         return carried
-    if carried is None or carried == named:
+    if carried is None or carried == named or coming:
         return named
     shown = [retry.instead_of for retry in await line(db, carried)]
     return named if named in shown else None
