@@ -14,15 +14,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from tests.learning.arms import DEFAULT
-from tests.learning.course import Course
 from tests.learning.figures import facts, gain
 from tests.learning.plan import TWO
-from tests.learning.sweep import FACTS_MAY_FALL, SEEDS, VALUES, Place, run
+from tests.learning.sweep import SEEDS, VALUES, Place, Tried, best, run
 
 Where = tuple[str, str]
 """Base and stream."""
@@ -37,35 +35,12 @@ FOUND = (
 RESULTS = Path(__file__).parent / "results" / "across.md"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contender:
-    """One setting at one value (empty: as installed), and its courses by base and stream."""
-
-    name: str
-    courses: dict[Where, list[Course]]
-
-    @property
-    def worst_gain(self) -> float:
-        """Liked, on the stream where it gains least."""
-        return min(fmean(map(gain, chosen)) for chosen in self.courses.values())
-
-    @property
-    def lost(self) -> float:
-        """The change of the facts on the stream that costs most, in [-1, 1]."""
-        return min(fmean(map(facts, chosen)) for chosen in self.courses.values())
-
-    def line(self) -> str:
-        """A row of the table."""
-        cells = [self.name or "as installed", f"{self.worst_gain:+.3f}", f"{100 * self.lost:+.1f}"]
-        for chosen in self.courses.values():
-            cells.append(f"{fmean(map(gain, chosen)):+.3f}, {100 * fmean(map(facts, chosen)):+.1f}")
-        return f"| {' | '.join(cells)} |"
-
-
-def best(contenders: Sequence[Contender]) -> Contender:
-    """By the rule above; where nobody keeps the facts, of all."""
-    kept = [one for one in contenders if one.lost >= -FACTS_MAY_FALL] or contenders
-    return max(kept, key=lambda one: one.worst_gain)
+def line(tried: Tried) -> str:
+    """A row of the table."""
+    cells = [tried.name, f"{tried.worst_gain:+.3f}", f"{100 * tried.lost:+.1f}"]
+    for chosen in tried.by_place():
+        cells.append(f"{fmean(map(gain, chosen)):+.3f}, {100 * fmean(map(facts, chosen)):+.1f}")
+    return f"| {' | '.join(cells)} |"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,37 +54,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"{RESULTS.name} holds the whole of it: --write goes alone")
     streams = [one for one in STREAMS if one[1] in arguments.streams]
     wanted = {
-        name: list(_places(name, streams, arguments.seeds)) for name in ("", *arguments.settings)
+        setting: list(_places(*setting, streams, arguments.seeds))
+        for setting in [("", 0.0), *map(_setting, arguments.settings)]
     }
     courses = run(place for places in wanted.values() for place in places)
-    contenders = [
-        Contender(
-            name=name,
-            courses={
-                (base, stream): [courses[p] for p in places if (p.base, p.stream) == (base, stream)]
-                for base, stream in streams
-            },
-        )
-        for name, places in wanted.items()
+    tried = [
+        Tried(setting=setting, value=value, courses=[courses[place] for place in places])
+        for (setting, value), places in wanted.items()
     ]
-    lines = [_head(streams), *(one.line() for one in contenders)]
-    lines.append(f"\nBy the rule: **{best(contenders).name or 'as installed'}**.")
+    lines = [_head(streams), *map(line, tried), f"\nBy the rule: **{best(tried).name}**."]
     print("\n" + "\n".join(lines))
     if arguments.write:
         RESULTS.write_text(_ABOUT + "\n".join([*lines, "", _FURTHER]), encoding="utf-8")
     return 0
 
 
-def _places(name: str, streams: Sequence[Where], seeds: Sequence[int]) -> Iterator[Place]:
-    setting, _, value = name.partition("=")
-    if setting and setting not in VALUES:
+def _setting(word: str) -> tuple[str, float]:
+    setting, _, value = word.partition("=")
+    if setting not in VALUES:
         raise SystemExit(f"{setting} is not one of {', '.join(VALUES)}")
+    return setting, float(value)
+
+
+def _places(
+    setting: str, value: float, streams: Sequence[Where], seeds: Sequence[int]
+) -> Iterator[Place]:
     for base, stream in streams:
         for seed in seeds:
             for like in TWO:
                 yield Place(
-                    arm=DEFAULT, setting=setting, value=float(value or 0), base=base,
-                    stream=stream, like=like, seed=seed,
+                    arm=DEFAULT, setting=setting, value=value, base=base, stream=stream,
+                    like=like, seed=seed,
                 )  # fmt: skip
 
 

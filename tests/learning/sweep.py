@@ -59,35 +59,40 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """One arm with one setting at one value."""
+    """One arm with one setting at one value (`setting` empty: as it is)."""
 
     setting: str
     value: float
     courses: Sequence[Course]
 
     @property
+    def name(self) -> str:
+        return f"{self.setting}={self.value:g}" if self.setting else "as installed"
+
+    @property
     def worst_gain(self) -> float:
-        """Liked, of the base that gains less."""
-        return min(fmean(map(gain, chosen)) for chosen in self._by_base())
+        """Liked, on the base and stream where it gains least."""
+        return min(fmean(map(gain, chosen)) for chosen in self.by_place())
 
     @property
     def lost(self) -> float:
-        """The change of the facts on the base that loses more, in [-1, 1]."""
-        return min(fmean(map(facts, chosen)) for chosen in self._by_base())
+        """The change of the facts on the base and stream that cost most, in [-1, 1]."""
+        return min(fmean(map(facts, chosen)) for chosen in self.by_place())
 
     def line(self, default: bool) -> str:
         """A row of the table; `default`: it is what is installed."""
         cells = [self.setting, f"{self.value:g}{' (default)' if default else ''}"]
-        for chosen in self._by_base():
+        for chosen in self.by_place():
             cells += [f"{fmean(map(gain, chosen)):+.3f}", f"{100 * fmean(map(facts, chosen)):+.1f}"]
         passed = sum(course.passed[-1] for course in self.courses)
         seconds = fmean(course.cpu_seconds for course in self.courses)
         return f"| {' | '.join([*cells, f'{passed} of {len(self.courses)}', f'{seconds:.1f}'])} |"
 
-    def _by_base(self) -> list[list[Course]]:
-        found: dict[str, list[Course]] = {}
+    def by_place(self) -> list[list[Course]]:
+        """The courses of each base and stream, in the order in which they stand in the tables."""
+        found: dict[tuple[str, str], list[Course]] = {}
         for course in self.courses:
-            found.setdefault(course.base, []).append(course)
+            found.setdefault((course.base, course.stream), []).append(course)
         return list(found.values())
 
 

@@ -18,7 +18,7 @@ from goodbot_training.tiny.judge import style_of
 from goodbot_training.types import Job
 from safetensors.numpy import load_file
 
-from tests.learning import across, bases, curves, goals, report, study
+from tests.learning import across, bases, curves, goals, report, study, sweep
 from tests.learning.arms import ARMS, DEFAULT, TRL
 from tests.learning.bases import BASES, Base
 from tests.learning.course import Course, dealt, recipe, take
@@ -198,17 +198,20 @@ def test_the_rule_takes_the_best_worst_stream_that_keeps_the_facts() -> None:
 
 
 def test_the_same_rule_judges_a_setting_across_streams() -> None:
-    def contender(name: str, *ends: tuple[float, float]) -> across.Contender:
-        streams = zip((("tiny", "flip"), ("llama", "balanced")), ends, strict=True)
-        return across.Contender(
-            name=name,
-            courses={where: [made(DEFAULT, where[1], 0, *end)] for where, end in streams},
-        )
+    def tried(setting: str, *ends: tuple[float, float]) -> sweep.Tried:
+        courses = [
+            replace(made(DEFAULT, stream, 0, *end), base=base)
+            for (base, stream), end in zip(
+                (("tiny", "flip"), ("llama", "balanced")), ends, strict=True
+            )
+        ]
+        return sweep.Tried(setting=setting, value=16, courses=courses)
 
-    usual = contender("", (0.5, 0.97), (0.7, 0.97))
-    forgets = contender("rank=16", (0.9, 0.98), (0.9, 0.94))
-    assert across.best([usual, forgets, contender("kl=0.3", (0.45, 0.98), (0.9, 0.98))]) is usual
-    assert usual.line() == "| as installed | +0.170 | -1.0 | +0.170, -1.0 | +0.370, -1.0 |"
+    usual = tried("", (0.5, 0.97), (0.7, 0.97))
+    forgets = tried("rank", (0.9, 0.98), (0.9, 0.94))
+    assert sweep.best([usual, forgets, tried("kl", (0.45, 0.98), (0.9, 0.98))]) is usual
+    assert across.line(usual) == "| as installed | +0.170 | -1.0 | +0.170, -1.0 | +0.370, -1.0 |"
+    assert across.line(forgets).startswith("| rank=16 | +0.570 | -4.0 ")
 
 
 def _missed(courses: list[Course]) -> list[str]:
