@@ -32,10 +32,28 @@ from tests.core.builders import open_bot
 
 TOKENS, PACE = 64, 0.02
 """Of an answer, and seconds between two of them."""
-STREAMS = (1, 100)
 _AT_ONCE = 32
-"""Connections that are opened in the same moment."""
+"""Connections that are opened in the same moment, where a crowd comes."""
 _PATH = "/v1/chat/completions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """How many streams there are at any time, and whether they began together."""
+
+    streams: int
+    crowd: bool = False
+    """`_AT_ONCE` begin in the same moment and stay in step; else they are spread over an answer's time."""
+
+    def __str__(self) -> str:
+        return f"{self.streams}{f', {_AT_ONCE} in step' if self.crowd else ''}"
+
+    def wait(self, number: int) -> float:
+        """Seconds until one of them begins."""
+        return number // _AT_ONCE * PACE if self.crowd else number / self.streams * TOKENS * PACE
+
+
+LOADS = (Load(streams=1), Load(streams=100), Load(streams=100, crowd=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +65,7 @@ class Lap:
     whole: float
     """p50 of a whole answer."""
     rate: float
-    """Answers a second."""
+    """Answers a second, of all streams together."""
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -66,56 +84,59 @@ def main(arguments: Sequence[str] = ()) -> None:
         print("| " + " | ".join(row) + " |")
 
 
-async def measure(rounds: int, answers: int, streams: Sequence[int] = STREAMS) -> list[list[str]]:
-    """The rows of the table: direct, through, and the difference for each number of streams."""
+async def measure(rounds: int, answers: int, loads: Sequence[Load] = LOADS) -> list[list[str]]:
+    """The rows of the table: direct, through, and the difference for each load."""
     cpu: list[float] = []
     with (
         tempfile.TemporaryDirectory() as place,
         started(Path(place), cpu) as (direct, through, token),
     ):
-        laps: dict[tuple[int, str], list[Lap]] = {}
+        laps: dict[tuple[Load, str], list[Lap]] = {}
         asked = 0
-        await lap(direct, "", 1, 1), await lap(through, token, 1, 1)  # to warm up
+        await lap(direct, "", loads[0], 1), await lap(through, token, loads[0], 1)  # to warm up
         for number in range(rounds):
-            for count in streams:
+            for load in loads:
                 ways = [("direct", direct, ""), ("through", through, token)]
                 for way, url, key in ways if number % 2 else reversed(ways):
-                    laps.setdefault((count, way), []).append(await lap(url, key, count, answers))
-                asked += count * answers
+                    laps.setdefault((load, way), []).append(await lap(url, key, load, answers))
+                asked += load.streams * answers
         kept = _kept(Path(place))
-        assert kept == asked + 1, f"{kept} of {asked + 1} answers were kept"
-    rows = [row for count in streams for row in _rows(count, laps, answers * rounds * count)]
+        asked += loads[0].streams
+        assert kept == asked, f"{kept} of {asked} answers were kept"
+    rows = [row for load in loads for row in _rows(load, laps, answers * rounds * load.streams)]
     return [*rows, ["all", f"processor: {cpu[0] / kept * 1000:.1f} ms an answer", "", "", "", ""]]
 
 
-def _rows(count: int, laps: dict[tuple[int, str], list[Lap]], kept: int) -> Iterator[list[str]]:
+def _rows(load: Load, laps: dict[tuple[Load, str], list[Lap]], kept: int) -> Iterator[list[str]]:
     middle = {
         way: Lap(
-            first=median(one.first for one in laps[count, way]),
-            whole=median(one.whole for one in laps[count, way]),
-            rate=median(one.rate for one in laps[count, way]),
+            first=median(one.first for one in laps[load, way]),
+            whole=median(one.whole for one in laps[load, way]),
+            rate=median(one.rate for one in laps[load, way]),
         )
         for way in ("direct", "through")
     }  # fmt: skip
     for way, one in middle.items():
         shown = str(kept) if way == "through" else "–"
         yield [
-            str(count), way, f"{one.first * 1000:.1f}", f"{one.whole * 1000:.0f}", f"{one.rate:.1f}", shown,
+            str(load), way, f"{one.first * 1000:.1f}", f"{one.whole * 1000:.0f}", f"{one.rate:.1f}", shown,
         ]  # fmt: skip
     a, b = middle["direct"], middle["through"]
     added = f"{(b.first - a.first) * 1000:+.1f}", f"{(b.whole - a.whole) * 1000:+.0f}"
-    yield [str(count), "added", *added, f"{(b.rate / a.rate - 1) * 100:+.1f} %", ""]
+    yield [str(load), "added", *added, f"{(b.rate / a.rate - 1) * 100:+.1f} %", ""]
 
 
-async def lap(url: str, token: str, streams: int, answers: int) -> Lap:
+async def lap(url: str, token: str, load: Load, answers: int) -> Lap:
     """So many streams at once, each so many answers long."""
     firsts: list[float] = []
     wholes: list[float] = []
+    rates: list[float] = []
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Go on. " * 50}]}
     headers = {"Authorization": f"Bearer {token}"}
 
     async def stream(session: aiohttp.ClientSession, number: int) -> None:
-        await asyncio.sleep(number // _AT_ONCE * PACE)  # nobody has a hundred fingers
+        await asyncio.sleep(load.wait(number))
+        started = time.perf_counter()
         for _ in range(answers):
             began = time.perf_counter()
             async with session.post(url + _PATH, json=body, headers=headers) as response:
@@ -125,14 +146,13 @@ async def lap(url: str, token: str, streams: int, answers: int) -> Lap:
                 async for _ in response.content.iter_any():
                     pass
             wholes.append(time.perf_counter() - began)
+        rates.append(answers / (time.perf_counter() - started))
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        began = time.perf_counter()
         async with asyncio.TaskGroup() as group:
-            for number in range(streams):
+            for number in range(load.streams):
                 group.create_task(stream(session, number))
-        seconds = time.perf_counter() - began
-    return Lap(first=median(firsts), whole=median(wholes), rate=len(wholes) / seconds)
+    return Lap(first=median(firsts), whole=median(wholes), rate=sum(rates))
 
 
 def _kept(home: Path) -> int:
