@@ -49,7 +49,7 @@ def question(pairs: Sequence[Pair], pair: Pair) -> str:
 def invitation(comparison: Comparison) -> str:
     """What comes before the first question."""
     until = (
-        f"{name(comparison.new)} goes live after this, or in 24 hours"
+        f"{name(comparison.new)} goes live unless it loses, in 24 hours at the latest"
         if comparison.held
         else f"{name(comparison.new)} is live; if it loses, {name(comparison.old)} comes back"
     )

@@ -179,7 +179,7 @@ async def test_asked_before_the_old_one_answers_until_it_is_decided(tmp_path: Pa
         assert told.startswith("v1 is trained: better v1 waits: its owners are asked first")
         assert (await bot.last_run()).state == "activated"
         [question] = await asked(bot)
-        assert "v1 goes live after this, or in 24 hours." in question.text
+        assert "v1 goes live unless it loses, in 24 hours at the latest." in question.text
         assert (await bot.say("And now?")).text == "v0 says: And now?"
         text = await prefer(bot, 1, 2, question)
         assert text == "Noted. 2 for v1, 0 for the base model. v1 may go live.", "3 : 2 is no loss"
