@@ -47,9 +47,12 @@ held_out = {held_out}
 class Bot(Program):
     """A daemon on a configured model, and one person who likes friendly answers."""
 
-    def configure(self, model: Path, ratings: int = RATINGS) -> None:
+    def configure(self, model: Path, ratings: int = RATINGS, *, long: bool = False) -> None:
+        """`long`: a training is sure to be interrupted before it ends."""
         self.home.mkdir(mode=0o700)
         text = CONFIG.format(path=model, ratings=ratings, held_out=ratings // 5)
+        if long:
+            text += "\n[training.settings]\nsteps = 10000\nmax_passes = 10000\n"
         (self.home / "config.toml").write_text(text)
 
     def start(self, *_: Any, **env: str) -> None:
@@ -210,7 +213,7 @@ def test_forty_ratings_move_to_another_model(bot: Bot, models: tuple[Path, Path]
 @pytest.mark.timeout(200)
 def test_sigkill_in_the_middle_leaves_the_old_bot(bot: Bot, models: tuple[Path, Path]) -> None:
     old, new = models
-    bot.configure(old, ratings=10)
+    bot.configure(old, ratings=10, long=True)
     bot.start()
     bot.teach([question.text for question in questions(3, 10)])
     config = (bot.home / "config.toml").read_text()
@@ -232,7 +235,7 @@ def test_sigkill_in_the_middle_leaves_the_old_bot(bot: Bot, models: tuple[Path, 
 @pytest.mark.timeout(200)
 def test_ctrl_c_stops_it_and_the_old_bot_goes_on(bot: Bot, models: tuple[Path, Path]) -> None:
     old, new = models
-    bot.configure(old, ratings=10)
+    bot.configure(old, ratings=10, long=True)
     bot.start()
     bot.teach([question.text for question in questions(3, 10)])
     with bot.switch(new) as switching:
