@@ -6,6 +6,7 @@ when they are replayed on it.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -21,13 +22,13 @@ from goodbot.store.query import Row, fetch, first
 from goodbot.turns import Turn
 
 # Private words train what others talk to only with their speaker's consent; where nobody else
-# talks there is nobody to leak to. `:owners` is a JSON list of the people whom the config names.
+# talks there is nobody to leak to. `:owners` is a JSON list of the people whom the config names (`_named`).
 _PERSON = "t.connector || ':' || t.talker"
 # An owner who has logged in to the browser from a chat is `web:` and that account there.
 _OWNERS = (
-    "(SELECT place.prefix || owner.person AS person FROM (SELECT '' AS prefix UNION ALL SELECT 'web:') place,"
-    " (SELECT value AS person FROM json_each(:owners)"
-    " UNION SELECT person FROM grants WHERE role = 'owner') owner)"
+    "(SELECT value AS person FROM json_each(:owners)"
+    " UNION ALL SELECT person FROM grants WHERE role = 'owner'"
+    " UNION ALL SELECT 'web:' || person FROM grants WHERE role = 'owner')"
 )
 # Of a turn that several connectors have seen, it takes everybody's whom one of them has seen there.
 _SEEN = "s.connector || ':' || s.talker"
@@ -117,9 +118,15 @@ class Pool:
     def values(self) -> dict[str, str | bool]:
         """The parameters of the queries here."""
         return {
-            "scope": self.scope, "model": self.model, "owners": json.dumps(self.owners),
-            "others": self.others,
+            "scope": self.scope, "model": self.model, "others": self.others,
+            "owners": _named(self.owners),
         }  # fmt: skip
+
+
+@functools.cache
+def _named(owners: tuple[str, ...]) -> str:
+    """`:owners`: the accounts that the config names, and as what the browser knows them."""
+    return json.dumps([*owners, *(f"web:{owner}" for owner in owners)])
 
 
 async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
