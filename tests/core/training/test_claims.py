@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.ratings import Moments, Opinion, RewardPolicy
-from goodbot.store import claimable
+from goodbot.store import claimable, people
 from goodbot.store.claimable import Candidate
 from goodbot.store.runs import Item
 from goodbot.training.claims import MEMORY, age_weight, claim
@@ -229,3 +229,14 @@ def test_who_is_outvoted_weighs_nothing_and_is_not_held_out() -> None:
     assert all(item.weight == 1.0 for item in counted), "only where it is asked for"
     spared = claim(found, POLICY, held_out_share=0.2, spared=["liar"])
     assert all(item.weight > 0 for item in spared)
+
+
+async def test_owners_are_those_of_the_config_and_of_grants_in_the_browser_too(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.store.write(lambda db: people.grant(db, "slack:U2", "owner", by="cli", now=1.0))
+        await bot.store.write(lambda db: people.grant(db, "slack:U3", "rater", by="cli", now=1.0))
+        pool = replace(bot.app.trainer._pool, owners=("slack:U1",))
+        found = await bot.store.read(lambda db: claimable.owners(db, pool))
+    assert found == {"slack:U1", "web:slack:U1", "slack:U2", "web:slack:U2"}
