@@ -148,10 +148,12 @@ async def lap(url: str, token: str, load: Load, answers: int) -> Lap:
             wholes.append(time.perf_counter() - began)
         rates.append(answers / (time.perf_counter() - started))
 
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        async with asyncio.TaskGroup() as group:
-            for number in range(load.streams):
-                group.create_task(stream(session, number))
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        for number in range(load.streams):
+            group.create_task(stream(session, number))
     return Lap(first=median(firsts), whole=median(wholes), rate=sum(rates))
 
 

@@ -153,6 +153,7 @@ async def rollback(call: Call) -> Result:
         left = versions.UNSERVED if target == active else versions.PINNED
         if row.waits in (versions.PINNED, left):
             await call.services.store.write(lambda db, v=row.version: versions.hold(db, v, ""))
+    await call.services.comparer.dismiss()
     return Result(
         text=f"{name} answers now. The ratings behind what was rolled back stay used.",
         data={"version": target, "previous": active},

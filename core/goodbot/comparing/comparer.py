@@ -60,6 +60,8 @@ class Comparer:
         self._deciding = asyncio.Lock()
         self._unasked: tuple[int, str] | None = None
         """Which question could not be prepared, and why, as it was logged."""
+        self._began: tuple[int, float] = (0, 0.0)
+        """Which question is being prepared, and since when that is tried."""
 
     @hookimpl
     def on_training_finished(self) -> None:
@@ -109,7 +111,7 @@ class Comparer:
             return False
         except AdapterError as error:  # without an answer of both there is nothing to ask
             logger.error("v%d cannot be compared with v%d: %s", found.new, found.old, error)
-        await self._store.write(lambda db: comparisons.ask(db, found.id))
+        await self._store.write(lambda db: comparisons.ask(db, found.id, self._clock.now()))
         return True
 
     async def current(self) -> Comparison | None:
@@ -138,7 +140,13 @@ class Comparer:
         )
 
     def _is_late(self, found: Comparison) -> bool:
-        return self._clock.now() >= found.opened_at + _OPEN_SECONDS
+        """Whether its day is over: owners had it, or its answers could not be written in one."""
+        now, since = self._clock.now(), found.opened_at
+        if found.state == "preparing":  # paused, or not running, nobody has tried
+            if self._began[0] != found.id:
+                self._began = (found.id, now)
+            since = self._began[1]
+        return now >= since + _OPEN_SECONDS
 
     # -- asking
 
@@ -178,6 +186,11 @@ class Comparer:
                         buttons=blind.buttons(waiting),
                     )
                 )  # fmt: skip
+
+    async def dismiss(self) -> None:
+        """Ask no more: an owner has said which version answers."""
+        if (found := await self.current()) is not None:
+            await self._close(found, "superseded")
 
     async def choose(self, pair: Pair, word: str, who: str) -> bool:
         """Keep what a person says of a pair, one of `blind.WORDS`; False when it is too late."""

@@ -153,7 +153,7 @@ def _last_run(last: dict[str, str]) -> Check:
     if last["state"] == "refused":
         return warn("training", text, "keep rating, good answers too; it is tried again")
     if last["state"] == "activated":
-        return ok("training", "the last run went live; `goodbot why` tells what it changed")
+        return ok("training", "the last run passed its gate; `goodbot why` tells what it changed")
     return ok("training", text)
 
 

@@ -48,7 +48,7 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """One round's question. `opened_at` is seconds since the epoch."""
+    """One round's question."""
 
     id: int
     run: int
@@ -60,6 +60,8 @@ class Comparison:
     state: str
     """`preparing` or `asking`; then `passed`, `lost` or `superseded`."""
     opened_at: float
+    """Since when owners can say something, of it or of the held one whose place it took; seconds since the
+    epoch. While it is being prepared, when its run ended."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,13 +91,20 @@ class Sum:
 async def open_(
     db: aiosqlite.Connection, pool: Pool, *, run: int, old: int, new: int, held: bool, now: float
 ) -> None:
-    """Ask which is better, in place of what is still open; part of the transaction that ends the run."""
+    """Ask which is better, in place of what is still open; part of the transaction that ends the run.
+
+    What waits on top of what has waited takes over its day: rounds that come faster than owners answer
+    would wait for ever.
+    """
+    since = now
     if (before := await current(db, pool)) is not None:
         await close(db, before, "superseded", now)
+        if held and before.held and before.state == "asking":
+            since = before.opened_at
     await db.execute(
         "INSERT INTO comparisons (scope, model, run, old, new, held, seed, state, opened_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 'preparing', ?)",
-        (pool.scope, pool.model, run, old, new, held, secrets.randbits(31), now),
+        (pool.scope, pool.model, run, old, new, held, secrets.randbits(31), since),
     )
 
 
@@ -129,11 +138,12 @@ def _comparison(row: Row) -> Comparison:
     )  # fmt: skip
 
 
-async def ask(db: aiosqlite.Connection, comparison: int) -> None:
-    """Its pairs are made: from now on they are asked."""
+async def ask(db: aiosqlite.Connection, comparison: int, now: float) -> None:
+    """Its pairs are made: from now on they are asked, and its day begins unless it has taken one over."""
     await db.execute(
-        "UPDATE comparisons SET state = 'asking' WHERE id = ? AND state = 'preparing'",
-        (comparison,),
+        "UPDATE comparisons SET state = 'asking', opened_at = iif(opened_at <"
+        " (SELECT finished_at FROM runs WHERE id = run), opened_at, ?) WHERE id = ? AND state = 'preparing'",
+        (now, comparison),
     )
 
 

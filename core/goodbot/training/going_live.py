@@ -133,7 +133,9 @@ class GoingLive:
         async def guard(db: aiosqlite.Connection) -> bool:
             return await ends(db, ask=self._ask != "never")
 
-        async def hold(db: aiosqlite.Connection) -> str:
+        async def hold(db: aiosqlite.Connection) -> str | None:
+            if await adapters.pointer(db, self._pool.scope, self._pool.model) != active:
+                return None  # what it continues went live in this moment, or somebody rolled back
             pinned = await adapters.stays(db, active)
             if not (pinned or share or held) or not await ends(db, ask=not (pinned or share)):
                 return ""
@@ -152,7 +154,10 @@ class GoingLive:
             return ended
 
         try:
-            if sentence := await self._store.write(hold):
+            sentence = await self._store.write(hold)
+            if sentence is None and active != parent and await self._registry.active() == parent:
+                return await self._activate(run, active, parent, version, gate)
+            if sentence:
                 if share:
                     await self._registry.refresh()
                 return replace(verdict, reason=f"{reason} {sentence}")

@@ -348,6 +348,95 @@ async def test_a_newer_round_supersedes_an_open_question(tmp_path: Path, ask: st
         assert (await bot.app.registry.row(2)).parent == 1, "nothing that was learnt is lost"
 
 
+async def test_rounds_that_come_faster_than_owners_answer_go_live_all_the_same(
+    tmp_path: Path,
+) -> None:
+    clock = Later()
+    async with open_asking(tmp_path, ask="before", clock=clock) as bot:
+        for number in range(1, 4):
+            await trained(bot)
+            await asked(bot, number)
+            clock.ahead += DAY / 4
+        assert await bot.app.registry.active() == 0
+        clock.ahead = DAY + 1
+        await bot.app.comparer.look()
+        assert await states(bot) == ["superseded", "superseded", "passed"]
+        assert await bot.app.registry.active() == 3
+
+
+async def test_the_day_begins_when_owners_are_asked(tmp_path: Path) -> None:
+    clock = Later()
+    async with open_asking(tmp_path, ask="before", clock=clock) as bot:
+        await bot.rated(8)
+        await bot.command("pause")
+        await bot.train()
+        clock.ahead = 2 * DAY
+        await bot.app.comparer.look()
+        await bot.command("resume")
+        await bot.app.comparer.look()
+        await asked(bot)
+        clock.ahead = 3 * DAY - 60
+        await bot.app.comparer.look()
+        assert (await states(bot), await bot.app.registry.active()) == (["asking"], 0)
+        clock.ahead = 3 * DAY + 60
+        await bot.app.comparer.look()
+        assert (await states(bot), await bot.app.registry.active()) == (["passed"], 1)
+
+
+async def test_a_question_that_cannot_be_written_in_a_day_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Later()
+    async with open_asking(tmp_path, ask="before", clock=clock) as bot:
+
+        async def busy() -> str:
+            return "somebody works at this computer"
+
+        monkeypatch.setattr(bot.app.scheduler, "pressure", busy)
+        await trained(bot)
+        await bot.app.comparer.look()
+        clock.ahead = DAY + 60
+        await bot.app.comparer.look()
+        assert (await states(bot), await bot.app.registry.active()) == (["passed"], 1)
+        assert questions(bot) == []
+
+
+async def test_what_is_decided_while_the_next_round_ends_is_what_that_is_compared_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_asking(tmp_path, ask="before") as bot:
+        await trained(bot)
+        await asked(bot)
+        first, real = await current(bot), bot.app.registry.usable_ancestor
+
+        async def ancestor(version: int) -> int:
+            found = await real(version)
+            if len(await bot.app.registry.rows()) == 2:  # the round has ended, and is to be held
+                monkeypatch.setattr(bot.app.registry, "usable_ancestor", real)
+                assert await bot.app.comparer._carry_out(first, "passed")
+            return found
+
+        monkeypatch.setattr(bot.app.registry, "usable_ancestor", ancestor)
+        await trained(bot)
+        assert await bot.app.registry.active() == 1
+        found = await current(bot)
+        assert found is not None
+        assert (found.old, found.new, found.held) == (1, 2, True)
+        assert (await bot.app.registry.row(2)).waits
+
+
+async def test_an_owner_can_refuse_what_waits(tmp_path: Path) -> None:
+    clock = Later()
+    async with open_asking(tmp_path, ask="before", clock=clock) as bot:
+        await trained(bot)
+        await asked(bot)
+        await bot.rollback("base")
+        assert await states(bot) == ["superseded"]
+        clock.ahead = DAY + 60
+        await bot.app.comparer.look()
+        assert await bot.app.registry.active() == 0
+
+
 async def test_what_replaces_a_tainted_version_does_not_wait(tmp_path: Path) -> None:
     async with open_asking(tmp_path, ask="never") as bot:
         answers = await bot.rated(8)

@@ -84,7 +84,10 @@ async def _demo(arguments: argparse.Namespace, screen: show.Screen) -> dict[str,
     config = Config(
         home=home,
         serving=ServingConfig(
-            temperature=TEMPERATURE, max_tokens=48, history=0, seed=arguments.seed,
+            temperature=TEMPERATURE,
+            max_tokens=48,
+            history=0,
+            seed=arguments.seed,
             ask="never",  # its owner is a script
         ),
         training=TrainingConfig(  # somebody watches: it yields to nobody

@@ -61,9 +61,8 @@ class Chat {
       this.#queued = null;
       return problem.status === 401 ? signedOut() : banner(problem.message);
     }
-    if (this.wanted !== wanted) return undefined;
     banner("");
-    return this.#show(wanted, state);
+    return this.wanted === wanted ? this.#show(wanted, state) : undefined;
   }
 
   #show(id, state) {
