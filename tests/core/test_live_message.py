@@ -17,6 +17,7 @@ from goodbot.errors import ConnectorError, RetriableError
 from goodbot.events import ChannelKind, ChannelRef, MessageRef, Reply
 from goodbot.loopback import Loopback
 from goodbot.news.live import LiveMessage
+from goodbot.store.comparisons import WAITS
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import GRANTS, Bot, Fake, FakePlugin, config, rewards, until
@@ -51,13 +52,15 @@ class BoardPlugin:
 
 
 @contextlib.asynccontextmanager
-async def open_board(home: Path) -> AsyncGenerator[tuple[Bot, Board]]:
+async def open_board(home: Path, ask: str = "never") -> AsyncGenerator[tuple[Bot, Board]]:
     from goodbot.plugins import PluginHost
 
     host, fake = PluginHost(), Fake(home / "fake")
     for name, plugin in (("fake", FakePlugin()), ("board", BoardPlugin()), ("rewards", rewards)):
         host.register(plugin, name)
-    async with App.open(config(home / "bot", fake), host, grants={"board": GRANTS}) as app:
+    settings = config(home / "bot", fake)
+    settings = replace(settings, serving=replace(settings.serving, ask=ask))
+    async with App.open(settings, host, grants={"board": GRANTS}) as app:
         bot = Bot(app, fake)
         assert isinstance(bot.chat, Board)
         yield bot, bot.chat
@@ -79,6 +82,20 @@ async def test_an_owner_gets_one_message_that_ends_in_the_verdict(tmp_path: Path
         ]
         await bot.app.news.look()
         assert board.news == [said], "the news would say it once more"
+
+
+async def test_what_waits_says_for_what_and_is_news_once_it_is_live(tmp_path: Path) -> None:
+    async with open_board(tmp_path, ask="before") as (bot, board):
+        await bot.rated(8)
+        await bot.command("train")
+        assert board.edits[-1][1] == f"v1 is trained. better v1 waits: {WAITS}."
+        await bot.rollback("1")
+
+        async def told() -> bool:
+            await bot.app.news.look()
+            return any(said.text.startswith("v1 is live.") for said in board.news)
+
+        await until(told)
 
 
 async def test_the_other_owners_hear_of_it_as_before(tmp_path: Path) -> None:

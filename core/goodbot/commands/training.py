@@ -120,7 +120,8 @@ async def _ending(call: Call, run: asyncio.Task[Verdict], *, private: bool) -> s
         return f"No training: {error}." if private else _NOTHING
     verdict = run.result()
     if verdict.state == "activated":
-        return f"{await _live(call, verdict)}."
+        waits = await call.services.registry.active() != verdict.version
+        return f"{await _live(call, verdict)}.{f' {verdict.reason}' if waits and private else ''}"
     return f"{_NOTHING} {verdict.reason}" if private else _NOTHING
 
 

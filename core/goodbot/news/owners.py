@@ -13,8 +13,9 @@ from goodbot.hookspecs import hookimpl
 from goodbot.news import serving
 from goodbot.news.alarms import advised
 from goodbot.news.courier import Courier, Notice
-from goodbot.store import Store, adapters, canaries, news, runs, suspects
+from goodbot.store import Store, adapters, canaries, comparisons, news, runs, suspects
 from goodbot.store.adapters import PINNED, AdapterRow
+from goodbot.store.claimable import Pool
 from goodbot.training.scheduler import Readiness
 
 logger = logging.getLogger(__name__)
@@ -134,7 +135,10 @@ class OwnerNews:
     ) -> str:
         """What to say of a run, empty for nothing: its owner stopped it, or it is an old story."""
         run = found[number]
-        if run.finished_at is None or run.finished_at < self._clock.now() - _OLD_SECONDS:
+        since = self._clock.now() - _OLD_SECONDS
+        if run.finished_at is None:
+            return ""
+        if run.finished_at < since and not (row and await self._has_waited(row.version, since)):
             return ""
         if run.state == "activated" and row is not None and row.version == active:
             made_of = await self._store.read(lambda db: news.material(db, [run.id]))
@@ -153,6 +157,12 @@ class OwnerNews:
                 return ""  # the first of several tries was told, and the last will be
             return in_vain(run, active, readiness)
         return ""
+
+    async def _has_waited(self, version: int, since: float) -> bool:
+        """Whether it went live after `since` because its owners had not found it worse."""
+        pool = Pool(scope=self._registry.scope, model=self._registry.model, owners=())
+        last = await self._store.read(lambda db: comparisons.last(db, pool, since))
+        return last is not None and (last.new, last.held, last.state) == (version, True, "passed")
 
 
 def news_key(run: int, owner: str) -> str:

@@ -219,6 +219,7 @@ async def test_after_a_day_without_an_answer_the_gate_alone_decides(
         assert await bot.app.registry.active() == 1
         expected = "Nobody has chosen, so the gate alone decided: v1 may go live."
         assert outcomes(bot) == ([("owner", expected)] if ask == "before" else [])
+        await until(lambda: any(said.text.startswith("v1 is live.") for said in bot.chat.news))
         assert "That question is closed." in await bot.command("compare", "1 a")
 
 
