@@ -39,7 +39,9 @@ class Report:
         if self.waiting is not None:
             new = name(self.waiting.new)
             waits = (
-                f"{new} waits for what its owners say" if self.waiting.held else f"{new} is compared"
+                f"{new} waits for what its owners say"
+                if self.waiting.held
+                else f"{new} is compared"
             )
             asking = self.waiting.state == "asking"
             said.append(f"{waits}: {'`compare`' if asking else 'its answers are being written'}")
