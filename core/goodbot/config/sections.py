@@ -27,7 +27,7 @@ class ServingConfig:
     """Other machines that `url` may lead to (`gpu.lan`): what people write here is sent there."""
     model: str = ""
     """The name that the server has for the base model; empty: the only one that it offers."""
-    ask: str = "after"
+    ask: str = "before"
     """When owners are asked, blind, which of old and new answers better: `before` the new version goes
     live (for a day at most), `after` it did (it goes back if it loses), or `never`."""
     canary: float = 0.0

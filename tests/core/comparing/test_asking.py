@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from goodbot.adapters.registry import NotServedError
 from goodbot.comparing.comparer import LOST
-from goodbot.config import Grants
+from goodbot.config import Grants, ServingConfig
 from goodbot.errors import ServerError
 from goodbot.store import adapters
 
@@ -189,8 +189,8 @@ async def test_asked_before_the_old_one_answers_until_it_is_decided(tmp_path: Pa
         await check(bot)
 
 
-async def test_a_loser_is_not_activated(tmp_path: Path) -> None:
-    async with open_asking(tmp_path, ask="before") as bot:
+async def test_by_default_a_loser_is_not_activated(tmp_path: Path) -> None:
+    async with open_asking(tmp_path, ask=ServingConfig().ask) as bot:
         await trained(bot)
         [question] = await asked(bot)
         text = await prefer(bot, 0, 4, question)
