@@ -1,9 +1,12 @@
-"""Whether a value is what a schema says: of JSON Schema, that part which our own schemas use."""
+"""Whether a value is what a schema says: of JSON Schema, that part which our own schemas use.
+
+A schema is made into functions once; each request then only calls them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from goodbot_connectors.bridge.body import RefusedError
 
@@ -11,119 +14,174 @@ _WORDS = {
     "object": "an object", "array": "a list", "string": "a text", "number": "a number",
     "integer": "a whole number", "boolean": "true or false", "null": "null",
 }  # fmt: skip
+_CLASSES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "number": (int, float),
+    "integer": (int,), "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
 
 
-def check(value: Any, schema: Mapping[str, Any], where: str = "") -> None:
-    """Raises RefusedError (422) that says what is wrong with which part."""
-    if wrong := _wrong(value, schema, where):
-        raise RefusedError(422, f"{wrong}.")
+class _Wrong(NamedTuple):
+    """What is wrong with a part of a value, said without its full stop."""
+
+    says: str
+    where: str = ""
+    """The part; empty for the value itself."""
+    named: bool = True
+    """The sentence begins with the part's name."""
+
+    def under(self, part: str) -> _Wrong:
+        """The same, told of what the value is a part of."""
+        dot = "." if self.where and not self.where.startswith("[") else ""
+        return self._replace(where=f"{part}{dot}{self.where}")
+
+    def __str__(self) -> str:
+        named = f"`{self.where}`" if self.where else "the body"
+        return f"{named} {self.says}" if self.named else self.says
 
 
-def _wrong(value: Any, schema: Mapping[str, Any], where: str) -> str:
-    """What is wrong, in a sentence without its full stop; empty for nothing."""
-    if "enum" in schema and value not in schema["enum"]:
-        return f"{_named(where)} must be {_either([f'“{one}”' for one in schema['enum']])}"
+_Find = Callable[[Any], _Wrong | None]
+
+
+def checker(schema: Mapping[str, Any]) -> Callable[[Any], None]:
+    """A function of a parsed body; it raises RefusedError (422) that says what is wrong with which part."""
+    find = _made(schema)
+
+    def check(value: Any) -> None:
+        if (wrong := find(value)) is not None:
+            raise RefusedError(422, f"{wrong}.")
+
+    return check
+
+
+def _made(schema: Mapping[str, Any]) -> _Find:
+    """Finds the first thing that is wrong with a value, None for nothing."""
+    if "enum" in schema:
+        return _one_of(schema["enum"])
     if "oneOf" in schema:
-        return _of_several(value, schema["oneOf"], where)
+        return _of_several(schema["oneOf"])
     kinds = schema.get("type", ())
     kinds = (kinds,) if isinstance(kinds, str) else kinds
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        return f"{_named(where)} must be {_either([_WORDS[kind] for kind in kinds])}"
-    if isinstance(value, str):
-        return _wrong_text(value, schema, where)
-    if isinstance(value, (int, float)):
-        low, high = schema.get("minimum"), schema.get("maximum")
-        if (low is not None and value < low) or (high is not None and value > high):
-            return f"{_named(where)} must lie between {low} and {high}"
-    if isinstance(value, dict):
-        return _wrong_object(cast("dict[str, Any]", value), schema, where)
-    if isinstance(value, list):
-        return _wrong_list(cast("list[Any]", value), schema, where)
-    return ""
+    classes = {cls for kind in kinds for cls in _CLASSES[kind]}
+    whole = "integer" in kinds
+    number = _number(schema)
+    inner: Mapping[type, _Find] = {
+        str: _text(schema), int: number, float: number, dict: _object(schema), list: _list(schema),
+    }  # fmt: skip
+    other = _Wrong(f"must be {_either([_WORDS[kind] for kind in kinds])}") if kinds else None
+
+    def find(value: Any) -> _Wrong | None:
+        cls = value.__class__
+        if kinds and cls not in classes and not (whole and cls is float and value.is_integer()):
+            return other
+        return found(value) if (found := inner.get(cls)) else None
+
+    return find
 
 
-def _of_several(value: Any, schemas: Sequence[Mapping[str, Any]], where: str) -> str:
+def _one_of(values: Sequence[Any]) -> _Find:
+    wrong = _Wrong(f"must be {_either([f'“{one}”' for one in values])}")
+    return lambda value: None if value in values else wrong
+
+
+def _of_several(schemas: Sequence[Mapping[str, Any]]) -> _Find:
     """What that one says which the value is meant for, by its `kind` or its type; or what they are."""
-    if isinstance(value, dict):
-        return _of_kinds(cast("dict[str, Any]", value), schemas, where)
-    told = [_wrong(value, one, where) for one in schemas]
-    if "" in told:
-        return ""
-    for one, said in zip(schemas, told, strict=True):
-        if _is(value, one["type"]):
-            return said
-    return f"{_named(where)} must be {_either([_WORDS[one['type']] for one in schemas])}"
+    finds = [_made(one) for one in schemas]
+    types = [set(_CLASSES[one["type"]]) for one in schemas]
+    neither = _Wrong(f"must be {_either([_WORDS[one['type']] for one in schemas])}")
+    of_kinds = _of_kinds(schemas, finds) if all(dict in some for some in types) else None
+
+    def find(value: Any) -> _Wrong | None:
+        cls = value.__class__
+        if of_kinds is not None and cls is dict:
+            return of_kinds(value)
+        for classes, one in zip(types, finds, strict=True):
+            if cls in classes:
+                return one(value)
+        return neither
+
+    return find
 
 
-def _of_kinds(value: dict[str, Any], schemas: Sequence[Mapping[str, Any]], where: str) -> str:
+def _of_kinds(schemas: Sequence[Mapping[str, Any]], finds: Sequence[_Find]) -> _Find:
     """Objects say by their `kind` what they are; without one they are the first."""
-    kinds = [one.get("properties", {}).get("kind", {}).get("enum", [None])[0] for one in schemas]
-    kind = value.get("kind", kinds[0])
-    if kind is not None and kind in kinds:
-        return _wrong(value, schemas[kinds.index(kind)], where)
-    if kinds == [None] * len(kinds):
-        return f"{_named(where)} must be {_either([_WORDS[one['type']] for one in schemas])}"
-    return f"`kind` must be {_either([f'“{one}”' for one in kinds])}"
+    kinds = [one["properties"]["kind"]["enum"][0] for one in schemas]
+    by_kind = dict(zip(kinds, finds, strict=True))
+    wrong = _Wrong(f"`kind` must be {_either([f'“{one}”' for one in kinds])}", named=False)
+
+    def find(value: dict[str, Any]) -> _Wrong | None:
+        kind = value.get("kind", kinds[0])
+        one = by_kind.get(kind) if isinstance(kind, str) else None
+        return wrong if one is None else one(value)
+
+    return find
 
 
-def _named(where: str) -> str:
-    return f"`{where}`" if where else "the body"
+def _text(schema: Mapping[str, Any]) -> _Find:
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    says_something = "pattern" in schema
+    long = _Wrong(f"is too long: at most {most} characters")
+    empty = _Wrong("must not be empty")
+
+    def find(value: str) -> _Wrong | None:
+        if most is not None and len(value) > most:
+            return long
+        if len(value) < least or (says_something and not value.strip()):
+            return empty
+        return None
+
+    return find
 
 
-def _wrong_text(value: str, schema: Mapping[str, Any], where: str) -> str:
-    if len(value) > (most := schema.get("maxLength", len(value))):
-        return f"{_named(where)} is too long: at most {most} characters"
-    if len(value) < schema.get("minLength", 0) or ("pattern" in schema and not value.strip()):
-        return f"{_named(where)} must not be empty"
-    return ""
+def _number(schema: Mapping[str, Any]) -> _Find:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    wrong = _Wrong(f"must lie between {low} and {high}")
+
+    def find(value: float) -> _Wrong | None:
+        below, above = low is not None and value < low, high is not None and value > high
+        return wrong if below or above else None
+
+    return find
 
 
-def _wrong_object(value: dict[str, Any], schema: Mapping[str, Any], where: str) -> str:
-    known: Mapping[str, Any] = schema.get("properties", {})
-    for key in schema.get("required", ()):
-        if key not in value:
-            return f"{_named(where)} needs `{key}`"
-    for key, inner in value.items():
-        if key in known:
-            if wrong := _wrong(inner, known[key], f"{where}.{key}" if where else key):
-                return wrong
-        elif schema.get("additionalProperties", True) is False:
-            return f"`{key[:40]}` is not known here: {_either(list(known))}"
-    several: Sequence[Mapping[str, Any]] = schema.get("anyOf", ())
-    if several and not any(all(key in value for key in one["required"]) for one in several):
-        wanted = [f"`{one['required'][0]}`" for one in several]
-        return f"the body needs {_either(wanted)}"
-    return ""
+def _object(schema: Mapping[str, Any]) -> _Find:
+    known = {key: _made(one) for key, one in schema.get("properties", {}).items()}
+    required = tuple(schema.get("required", ()))
+    closed = schema.get("additionalProperties", True) is False
+    several = [one["required"] for one in schema.get("anyOf", ())]
+
+    def find(value: dict[str, Any]) -> _Wrong | None:
+        for key in required:
+            if key not in value:
+                return _Wrong(f"needs `{key}`")
+        for key, inner in value.items():
+            if (look := known.get(key)) is not None:
+                if (wrong := look(inner)) is not None:
+                    return wrong.under(key)
+            elif closed:
+                return _Wrong(
+                    f"`{key[:40]}` is not known here: {_either(list(known))}", named=False
+                )
+        if several and not any(all(key in value for key in one) for one in several):
+            wanted = [f"`{one[0]}`" for one in several]
+            return _Wrong(f"the body needs {_either(wanted)}", named=False)
+        return None
+
+    return find
 
 
-def _wrong_list(value: list[Any], schema: Mapping[str, Any], where: str) -> str:
-    if len(value) < schema.get("minItems", 0):
-        return f"`{where}` must not be empty"
-    if (items := schema.get("items")) is not None:
-        for number, inner in enumerate(value):
-            if wrong := _wrong(inner, items, f"{where}[{number}]"):
-                return wrong
-    return ""
+def _list(schema: Mapping[str, Any]) -> _Find:
+    least = schema.get("minItems", 0)
+    items = _made(schema["items"]) if "items" in schema else None
 
+    def find(value: list[Any]) -> _Wrong | None:
+        if len(value) < least:
+            return _Wrong("must not be empty")
+        for number, inner in enumerate(value if items else ()):
+            if items and (wrong := items(inner)) is not None:
+                return wrong.under(f"[{number}]")
+        return None
 
-def _is(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    match kind:
-        case "object":
-            return isinstance(value, dict)
-        case "array":
-            return isinstance(value, list)
-        case "string":
-            return isinstance(value, str)
-        case "number":
-            return isinstance(value, (int, float))
-        case "integer":
-            return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        case "null":
-            return value is None
-        case _:
-            return False
+    return find
 
 
 def _either(words: Sequence[str]) -> str:

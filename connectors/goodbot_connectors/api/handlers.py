@@ -12,7 +12,7 @@ from goodbot.events import Outcome, RatingEvent, Receipt
 from goodbot.own_turns import OwnTurn
 
 from goodbot_connectors.api import requests, table
-from goodbot_connectors.api.check import check
+from goodbot_connectors.api.check import checker
 from goodbot_connectors.api.requests import Stamp
 from goodbot_connectors.api.table import ADMIN, EVERYBODY, ROUTES, Route
 from goodbot_connectors.bridge.body import RefusedError, json_object
@@ -44,17 +44,17 @@ class Handlers:
         )
 
     def _handler(self, route: Route) -> Any:
-        handle, schema = getattr(self, f"_{route.handler}"), route.body
+        handle, check = getattr(self, f"_{route.handler}"), checker(route.body or {})
 
         async def with_body(request: web.Request, client: Client) -> web.StreamResponse:
             body = await json_object(request)
-            check(body, schema or {})
+            check(body)
             return answer(await handle(request, client, body), route.status)
 
         async def without(request: web.Request, client: Client) -> web.StreamResponse:
             return answer(await handle(request, client), route.status)
 
-        return with_body if schema else without
+        return with_body if route.body else without
 
     async def _capture(
         self, request: web.Request, client: Client, body: Mapping[str, Any]

@@ -54,6 +54,4 @@ class Quick:
         self._operation = operation
 
     async def __call__(self, db: aiosqlite.Connection) -> Any:
-        result = await self._operation(cast("aiosqlite.Connection", Direct(db)))
-        await Breath()
-        return result
+        return await self._operation(cast("aiosqlite.Connection", Direct(db)))

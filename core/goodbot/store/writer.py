@@ -15,13 +15,14 @@ import asyncio
 import contextlib
 import logging
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import aiosqlite
 
 from goodbot.errors import StoreError, StoreFullError
-from goodbot.store.direct import Direct
+from goodbot.store.direct import Breath, Direct
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,8 @@ Operation = Callable[[aiosqlite.Connection], Awaitable[T]]
 
 MAX_BATCH = 256
 MAX_QUEUE = 8192
+_BREATH_SECONDS = 0.001
+"""So long may operations that run directly keep everything else waiting."""
 
 _DISK = {
     sqlite3.SQLITE_IOERR,
@@ -130,7 +133,12 @@ class Writer:
                 ((operation, future),) = batch
                 results.append((future, await operation(self.db), None))
             else:
-                results += [(future, *await self._in_savepoint(op)) for op, future in batch]
+                since = time.monotonic()
+                for operation, future in batch:
+                    results.append((future, *await self._in_savepoint(operation)))
+                    if time.monotonic() - since > _BREATH_SECONDS:
+                        await Breath()
+                        since = time.monotonic()
             await self.db.commit()
         except Exception as error:
             failure = explain(error)

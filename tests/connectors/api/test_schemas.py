@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 from goodbot_connectors.api import schemas, table
-from goodbot_connectors.api.check import check
+from goodbot_connectors.api.check import checker
 from goodbot_connectors.bridge.body import RefusedError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,7 +53,7 @@ SCHEMAS = {
 
 def refuses(value: Any, schema: Any) -> str:
     try:
-        check(value, schema)
+        checker(schema)(value)
     except RefusedError as error:
         return f"{error.status} {error}"
     return ""
