@@ -80,12 +80,14 @@ class Course:
         return cls(**raw)
 
 
-def recipe(arm: str) -> str:
-    """A short hash of all settings of an arm: a course of other settings is another course."""
+def recipe(arm: str, stream: str) -> str:
+    """A short hash of all settings of an arm that count there: a course of other settings is another one."""
     team = TrainingConfig()
     settings = asdict(ARMS[arm].defaults())
+    if not STREAMS[stream].contested:
+        del settings["contested_strength"]
     for name, without in PLAIN.items():  # newer than courses that are kept: their hash stays
-        if settings[name] == without:
+        if settings.get(name) == without:
             del settings[name]
     text = json.dumps([settings, team.rater_share, team.outvoted], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -103,7 +105,7 @@ def take(
     before = judge(exam, _base_answers(type(backend), model, seed, answers), judged_style, 0.0)
     course = Course(
         arm=arm, stream=stream, like=like, seed=seed, answers=answers, before=before, base=base,
-        recipe=recipe(arm),
+        recipe=recipe(arm, stream),
     )  # fmt: skip
     if arm == "frozen":
         course.live.extend([before] * what.rounds)

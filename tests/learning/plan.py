@@ -33,18 +33,18 @@ class Part:
 
 FULL = (
     Part(base="tiny", streams=("natural",), arms=EVERY, likes=STYLES),
-    Part(base="tiny", streams=("bad only",), arms=EVERY),
-    Part(base="tiny", streams=("balanced", "mostly good", "noise", "adversary")),
+    Part(base="tiny", streams=("bad only",), arms=EVERY, likes=STYLES),
+    Part(base="tiny", streams=("adversary",), likes=STYLES),
+    Part(base="tiny", streams=("balanced", "mostly good", "noise")),
     Part(base="tiny", streams=("20 ratings", "80 ratings"), arms=FEW),
-    Part(base="tiny", streams=("loud adversary", "flip"), arms=FEW, times=3),
+    Part(base="tiny", streams=("loud adversary",), arms=FEW, likes=STYLES, times=3),
+    Part(base="tiny", streams=("flip",), arms=FEW, times=3),
     Part(base="tiny", streams=("flip",), arms=("sign_aware",)),
     Part(base="tiny", streams=("continual",), arms=MANY),
     Part(base="two-style", streams=("natural",)),
     Part(base="llama", streams=("natural",), likes=STYLES),
-    Part(
-        base="llama", arms=FEW,
-        streams=("balanced", "mostly good", "bad only", "noise", "adversary", "80 ratings"),
-    ),
+    Part(base="llama", streams=("bad only", "adversary"), arms=FEW, likes=STYLES),
+    Part(base="llama", streams=("balanced", "mostly good", "noise", "80 ratings"), arms=FEW),
     Part(base="tiny", streams=("balanced", "mostly good"), arms=("chosen",)),
     Part(base="llama", streams=("balanced", "mostly good"), arms=("chosen",)),
     Part(base="llama", streams=("balanced", "noise"), arms=("frozen", "scale", DEFAULT), times=3),
@@ -83,7 +83,7 @@ def keys(parts: Sequence[Part], seeds: int, answers: int) -> Iterator[Key]:
                     for arm in part.arms:
                         key = Key(
                             base=part.base, seed=seed, stream=stream, like=like, arm=arm,
-                            answers=answers, recipe=recipe(arm),
+                            answers=answers, recipe=recipe(arm, stream),
                         )  # fmt: skip
                         if key not in given:
                             given.add(key)

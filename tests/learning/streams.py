@@ -43,6 +43,8 @@ class Stream:
     asked: int = RATINGS
     ratings: int = RATINGS
     """A round. Of those asked, `rate` chooses so many."""
+    contested: bool = False
+    """Whether there is somebody to be outvoted."""
     flips: bool = False
     """Whether the rater likes another style from the second round on, which is what is judged."""
 
@@ -122,12 +124,12 @@ STREAMS = {
         Stream(
             name="adversary",
             about="four raters, one of whom says the opposite; each rates a quarter",
-            rate=_one_of_four_lies(1, 4),
+            rate=_one_of_four_lies(1, 4), contested=True,
         ),
         Stream(
             name="loud adversary",
             about="the same, and the liar rates two of five; no rater weighs more than a quarter",
-            rate=_one_of_four_lies(2, 5),
+            rate=_one_of_four_lies(2, 5), contested=True,
         ),
         Stream(
             name="flip", about="two rounds; another style is liked in the second",

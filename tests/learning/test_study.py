@@ -184,7 +184,7 @@ def made(arm: str, stream: str, seed: int, liked: float, facts: float = 0.98) ->
     return Course(
         arm=arm, stream=stream, like="terse", seed=seed, answers=100, before=before, live=[end],
         candidate=[end], passed=[True], reasons=["It does."], token_acceptance=[0.9],
-        trajectory_acceptance=[0.9], cpu_seconds=2.0, recipe=recipe(arm),
+        trajectory_acceptance=[0.9], cpu_seconds=2.0, recipe=recipe(arm, stream),
     )  # fmt: skip
 
 

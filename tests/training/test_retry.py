@@ -72,10 +72,16 @@ def test_half_the_way_from_the_adapter_before(random_model: Path, tmp_path: Path
             np.testing.assert_allclose(part, 0.5 * (one + other), atol=1e-6)
 
 
-@pytest.mark.parametrize("setting", [-0.1, 1.5])
-def test_a_strength_is_a_share(setting: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "wrong"),
+    [
+        ("gate_retry", -0.1, "between 0 and 1"), ("gate_retry", 1.5, "between 0 and 1"),
+        ("contested_strength", 1.5, "between 0 and 1"), ("contested_strength", 0.0, "above 0"),
+    ],
+)  # fmt: skip
+def test_a_strength_is_a_share(name: str, value: float, wrong: str) -> None:
     from goodbot.errors import TrainingError
     from goodbot_training.types import TrainingSettings
 
-    with pytest.raises(TrainingError, match="gate_retry must lie between 0 and 1"):
-        TrainingSettings.from_mapping({"gate_retry": setting})
+    with pytest.raises(TrainingError, match=f"{name} must .*{wrong}"):
+        TrainingSettings.from_mapping({name: value})

@@ -1,36 +1,77 @@
-"""What an outvoted rater has said weighs nothing: the round is the one without it, and says so."""
+"""What an outvoted rater has said weighs nothing; what the others have taught goes half of the way."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
 from tests.support import require
 from tests.training.test_worker import make_job
 
 require("torch")
 
+from goodbot_training.backends.adapters import read_adapter  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
 from goodbot_training.round import run_round  # noqa: E402
+from goodbot_training.settings import TrainingSettings  # noqa: E402
 from goodbot_training.types import Job  # noqa: E402
 
 
-def trained(model: Path, output: Path, items: list[dict[str, Any]]) -> tuple[bytes, str]:
-    """The weights that came out, and what the gate said."""
+def trained(
+    model: Path,
+    output: Path,
+    items: list[dict[str, Any]],
+    parent: Path | None = None,
+    **settings: Any,
+) -> str:
+    """What the gate said of the round whose candidate lies in `output` then."""
     output.mkdir()
-    raw = make_job(model, output, items=items)
+    raw = make_job(model, output, items=items, parent=str(parent) if parent else None)
     raw["anchors"] = [item["messages"] for item in items[:2]]
-    verdict = run_round(Job.parse(raw), TorchBackend(), lambda event: None)
-    return (output / "adapter_model.safetensors").read_bytes(), verdict.reason
+    raw["settings"] |= settings
+    return run_round(Job.parse(raw), TorchBackend(), lambda event: None).reason
+
+
+def with_two_unheard(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    unheard = {"weight": 0.0}
+    return [
+        *items,
+        {**items[0], "id": "unheard-1", "reward": 1.0, **unheard},
+        {**items[1], "id": "unheard-2", "reward": -1.0, **unheard},
+    ]
 
 
 def test_a_round_goes_without_what_weighs_nothing(random_model: Path, tmp_path: Path) -> None:
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
-    unheard = [{**items[0], "id": "unheard-1", "reward": 1.0, "weight": 0.0}]
-    unheard += [{**items[1], "id": "unheard-2", "reward": -1.0, "weight": 0.0}]
-    without, plain = trained(random_model, tmp_path / "without", items)
-    beside, said = trained(random_model, tmp_path / "beside", [*items, *unheard])
-    assert beside == without
+    without, beside = tmp_path / "without", tmp_path / "beside"
+    plain = trained(random_model, without, items)
+    said = trained(random_model, beside, with_two_unheard(items), contested_strength=1.0)
+    file = "adapter_model.safetensors"
+    assert (beside / file).read_bytes() == (without / file).read_bytes()
     assert said == (
         "2 rated answers were left out: who rated them wants the opposite of the others. " + plain
     )
+
+
+def test_it_learns_more_boldly_and_goes_half_of_the_way(random_model: Path, tmp_path: Path) -> None:
+    items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
+    parent, bold, half = tmp_path / "parent", tmp_path / "bold", tmp_path / "half"
+    trained(random_model, parent, items)
+    trained(random_model, bold, items, parent, learning_rate_scale=1.5)
+    said = trained(random_model, half, with_two_unheard(items), parent)
+    assert "What these have taught goes 50% of the way." in said
+    before, to = read_adapter(parent).pairs, read_adapter(bold).pairs
+    for path, pair in read_adapter(half).pairs.items():
+        for part, since, there in zip(pair, before[path], to[path], strict=True):
+            np.testing.assert_allclose(part, (since + there) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize(("strength", "bolder"), [(0.5, 1.5), (0.25, 3.0), (0.8, 1.0), (1.0, 1.0)])
+def test_the_rate_makes_up_for_three_quarters(strength: float, bolder: float) -> None:
+    for own in (None, 1e-3):
+        settings = TrainingSettings(contested_strength=strength, learning_rate=own)
+        rate = settings.contested().rate_for(10**9)
+        np.testing.assert_allclose(rate, bolder * settings.rate_for(10**9))

@@ -1,6 +1,7 @@
 """One training round, top to bottom: load → rollouts → advantages → train → gate.
 
-A candidate that is refused for its damage is asked once more at half its strength."""
+A round in which somebody is outvoted is published at a part of its strength; a candidate that is refused for
+its damage is asked once more at half of what it had."""
 
 from __future__ import annotations
 
@@ -26,9 +27,10 @@ from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import turn_lengths
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
-from goodbot_training.types import Job, data_error
+from goodbot_training.types import TRAIN, Job, data_error
 
 _UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
+_PART = "What these have taught goes {:.0%} of the way. "
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
 
@@ -44,6 +46,9 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     objective = make_objective(job.settings)  # first: an unknown name must not cost a model load
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
     job, afresh = prepare(job)
+    unheard = sum(item.split == TRAIN and not item.weight for item in job.items)
+    if unheard:
+        job = replace(job, settings=job.settings.contested())
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     _progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
@@ -93,14 +98,13 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     candidate = job.output / ".partial"
     try:
         backend.save_adapter(candidate)
+        if unheard:
+            _weaken(candidate, job, backend, job.settings.contested_strength)
         _progress(emit, "gate", 0, 1)
         judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
         verdict = judge()
         if verdict.too_strong and job.settings.gate_retry:
-            from goodbot_training.backends.adapters import weaken
-
-            weaken(candidate, job.parent, job.settings.gate_retry)
-            backend.load_adapter(candidate)
+            _weaken(candidate, job, backend, job.settings.gate_retry)
             verdict = verdict.again(judge(), job.settings.gate_retry)
         if afresh:
             verdict = replace(
@@ -108,8 +112,11 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
                 reason=afresh + verdict.reason,
                 metrics={**verdict.metrics, "start_over": 1.0},
             )
-        if unheard := sum(not rollout.weight for rollout in material.train):
-            verdict = replace(verdict, reason=_UNHEARD.format(unheard) + verdict.reason)
+        if unheard:
+            told = _UNHEARD.format(unheard)
+            if (share := job.settings.contested_strength) < 1:
+                told += _PART.format(share)
+            verdict = replace(verdict, reason=told + verdict.reason)
         if verdict.passed:
             backend.load_adapter(candidate)  # the gate has sampled by whichever version
             fingerprint.write(backend, candidate)
@@ -164,6 +171,15 @@ def _judge(
         base_answers=base_answers,
     )
     return decide(metrics, job.settings)
+
+
+def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -> None:
+    """Take the candidate, on the disk and in the backend, so far of the way from the policy before it."""
+    from goodbot_training.backends.adapters import weaken
+
+    if share < 1:
+        weaken(candidate, job.parent, share)
+        backend.load_adapter(candidate)
 
 
 def _publish(partial: Path, output: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeGuard, get_type_hints
 
 from goodbot.errors import TrainingError
@@ -88,6 +88,10 @@ class TrainingSettings:
     gate_retry: float = 0.5
     """A candidate that is refused for what it has lost is asked once more at this part of its strength,
     on the line from the policy before it; 0: never."""
+    contested_strength: float = 0.5
+    """Where ratings are left out because who gave them is outvoted, a candidate goes this part of the way of
+    what was trained, and is trained the more boldly for it (`contested`): that forgets least of what the base
+    knows, and is slower to follow somebody who changes their mind. 1: as in any other round."""
     start_over: bool = True
     """Whether a round starts from the base again when the newest version's answers are rated worse than
     the base's own were; see `goodbot_training.afresh`."""
@@ -124,6 +128,16 @@ class TrainingSettings:
         except ValueError as error:
             raise data_error(str(error)) from error
 
+    def contested(self) -> TrainingSettings:
+        """Those of a round in which somebody is outvoted: the rate makes up for three quarters of what the
+        candidate is taken back."""
+        bolder = max(1.0, 0.75 / self.contested_strength)
+        return replace(
+            self,
+            learning_rate=self.learning_rate and bolder * self.learning_rate,
+            learning_rate_scale=bolder * self.learning_rate_scale,
+        )
+
     def rate_for(self, parameters: int) -> float:
         """The learning rate for a model with so many weights in the adapted projections."""
         return self.learning_rate or self.learning_rate_scale * learning_rate_for(parameters)
@@ -143,7 +157,7 @@ class TrainingSettings:
                 raise ValueError(f"Training setting {name} must be at least 1.")
         for name in (
             "learning_rate", "learning_rate_scale", "attention_rate", "alpha", "max_grad_norm",
-            "token_low", "beta",
+            "token_low", "beta", "contested_strength",
         ):  # fmt: skip
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -156,7 +170,7 @@ class TrainingSettings:
                 raise ValueError(f"Training setting {name} must not be negative.")
         for name in (
             "gate_max_foreign", "gate_min_retained", "gate_max_degenerate", "gate_min_distinct",
-            "gate_retry",
+            "gate_retry", "contested_strength",
         ):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Training setting {name} must lie between 0 and 1.")
