@@ -235,3 +235,43 @@ async def test_answers_are_rated_where_they_were_asked(world: World) -> None:
         kept.pop("meta", None)
         assert kept == json.loads(before)
     assert not world.setup.token_file.exists()
+
+
+async def test_the_command_line_connects_it_through_the_socket(tmp_path: Path) -> None:
+    """`goodbot connect` and `disconnect` as a person types them; the port is closed to the plugin."""
+    gateway = Gateway(tmp_path / "someone")
+    config = CONFIG.format(port=free_port(), program=program(tmp_path), state=gateway.state)
+    daemon = Daemon(tmp_path / "goodbot", config, {})
+    async with Telegram() as telegram, Model() as model:
+        gateway.configure(
+            telegram=telegram.api.removesuffix("/bot"), model=model.port,
+            owners=[f"telegram:{ADA}"], users=[str(ADA)],
+        )  # fmt: skip
+        before = json.loads((gateway.state / "openclaw.json").read_text())
+        await daemon.cli("connect", "openclaw", "--yes", "--model", "demo", "--start", "no")
+        connected = json.loads((gateway.state / "openclaw.json").read_text())
+        told = connected["plugins"]["entries"]["goodbot"]["config"]
+        status, said = await gateway.run(
+            "config", "set", "plugins.entries.goodbot.config.url", f"http://127.0.0.1:{free_port()}"
+        )
+        assert status == 0, said
+        ada = telegram.person("Ada", id=ADA)
+        async with running(daemon):
+            assert stat.S_ISSOCK(Path(told["socket"]).stat().st_mode)
+            await gateway.start()
+            try:
+                await until(lambda: bool(telegram.calls("getUpdates")), 120)
+                ada.says("What is the capital of France?")
+                await until(lambda: bool(ada.sees()), 180, gateway.log.read_text)
+                ada.presses_label(ada.sees()[-1].id, "👍 Good")
+                labels = "SELECT rater, value FROM labels"
+                rated = [("openclaw:telegram:default:42", 1.0)]
+                await until(lambda: daemon.rows(labels) == rated, 120, daemon.log)
+            finally:
+                await gateway.stop()
+        await daemon.cli("disconnect", "openclaw", "--yes")
+        after = json.loads((gateway.state / "openclaw.json").read_text())
+        after.pop("meta", None)
+        # What `config set` has put there meanwhile is OpenClaw's own: the empty room stays.
+        assert after.pop("plugins", {"entries": {}}) == {"entries": {}}
+        assert after == before
