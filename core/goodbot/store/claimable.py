@@ -18,27 +18,10 @@ import aiosqlite
 from goodbot.events import Message
 from goodbot.ratings import Opinion
 from goodbot.store import turns
+from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
 from goodbot.store.query import Row, fetch, first
 from goodbot.turns import Turn
 
-# Private words train what others talk to only with their speaker's consent; where nobody else
-# talks there is nobody to leak to. `:owners` is a JSON list of the people whom the config names (`_named`).
-_PERSON = "t.connector || ':' || t.talker"
-# An owner who has logged in to the browser from a chat is `web:` and that account there.
-_OWNERS = (
-    "(SELECT value AS person FROM json_each(:owners)"
-    " UNION ALL SELECT person FROM grants WHERE role = 'owner'"
-    " UNION ALL SELECT 'web:' || person FROM grants WHERE role = 'owner')"
-)
-# Of a turn that several connectors have seen, it takes everybody's whom one of them has seen there.
-_SEEN = "s.connector || ':' || s.talker"
-CONSENT = (
-    f"(t.channel_kind = 'shared' OR (({_PERSON} IN (SELECT person FROM shares)"  # noqa: S608
-    f" OR ({_PERSON} IN {_OWNERS} AND NOT EXISTS"
-    f" (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {_OWNERS})))"
-    f" AND NOT EXISTS (SELECT 1 FROM traces s WHERE s.turn = t.id"
-    f" AND {_SEEN} NOT IN (SELECT person FROM shares) AND {_SEEN} NOT IN {_OWNERS})))"
-)
 OPINIONS = (
     "json_group_object(l.rater, json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars))))"
 )
@@ -70,11 +53,16 @@ _REPEATABLE = 5000
 _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
 # What is counted leaves ties out (`rated` 2); what is claimed, the reward policy decides.
 _COUNTED = " AND t.rated = 1"
-_AVAILABLE = [
-    f"SELECT 1 FROM turns t WHERE {which}{_COUNTED} AND {CONSENT}"  # noqa: S608
-    for which in (_OWN, _OWED)
-]
-COUNT = f"SELECT count(*) FROM ({' UNION ALL '.join(_AVAILABLE)} LIMIT :limit)"  # noqa: S608
+# Every rating counts: so the private answers of those who share are looked up by their names, and those
+# that wait for consent, however many, are not read. (`+` keeps SQLite from comparing another way than
+# the index does.)
+_AVAILABLE = (
+    f"SELECT 1 FROM turns t WHERE {_OWN}{_COUNTED} AND t.channel_kind = 'shared'"  # noqa: S608
+    f" UNION ALL SELECT 1 FROM ({SHARING}) p CROSS JOIN turns t ON {PERSON} = +p.person"
+    f" WHERE {_OWN}{_COUNTED} AND t.channel_kind = 'private' AND {ALL_SHARE}"
+    f" UNION ALL SELECT 1 FROM turns t WHERE {_OWED}{_COUNTED} AND {CONSENT}"
+)
+COUNT = f"SELECT count(*) FROM ({_AVAILABLE} LIMIT :limit)"  # noqa: S608
 """How many turns a run could claim now, counted up to `:limit`; the others are `Pool.values`."""
 
 
@@ -131,7 +119,7 @@ def _named(owners: tuple[str, ...]) -> str:
 
 async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
     """Everybody who is an owner, by the config or by a grant, as ratings name them."""
-    rows = await fetch(db, f"SELECT person FROM {_OWNERS}", pool.values())  # noqa: S608
+    rows = await fetch(db, f"SELECT person FROM {OWNERS}", pool.values())  # noqa: S608
     linked = await fetch(db, "SELECT person, identity FROM links")
     found = {person for (person,) in rows}
     return found | {identity for person, identity in linked if person in found}

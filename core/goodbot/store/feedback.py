@@ -10,7 +10,8 @@ import aiosqlite
 
 from goodbot.events import Message, RatingKind
 from goodbot.store import codec, quarantine
-from goodbot.store.claimable import CONSENT, Pool
+from goodbot.store.claimable import Pool
+from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from goodbot.events import CaptureEvent, OrderKey
-from goodbot.store.claimable import CONSENT
+from goodbot.events import CaptureEvent, ChannelKind, OrderKey
+from goodbot.store import claimable, people, turns
+from goodbot.store.claimable import Pool
+from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
 
-from tests.core.builders import CHANNEL, OWNER, open_bot, rate
+from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rate, turn
 
 GROWING = ("turns", "events", "labels", "messages", "traces", "inbox", "run_items")
 
@@ -56,3 +60,76 @@ async def test_who_else_was_seen_in_a_turn_is_found_by_an_index(tmp_path: Path) 
         plan = [row[3] for row in await bot.store.read(lambda db: fetch(db, query, values))]
         assert any("traces_by_turn" in line for line in plan)
         assert not any(line.startswith("SCAN s") and line.split()[1] == "s" for line in plan)
+
+
+async def rated(
+    bot: Bot, pool: Pool, name: str, talker: str, kind: ChannelKind = ChannelKind.PRIVATE
+) -> None:
+    """A rated answer to that person."""
+    place = replace(CHANNEL, kind=kind)
+    one = turn(
+        name, channel=place, talker=replace(OWNER, id=talker), scope=pool.scope, model=pool.model
+    )
+
+    async def put(db: Any) -> None:
+        await turns.insert(db, one, trainable=True)
+        await db.execute("UPDATE turns SET rated = 1 WHERE id = ?", (name,))
+
+    await bot.store.write(put)
+
+
+async def test_a_rating_reads_nothing_of_what_waits_for_consent(tmp_path: Path) -> None:
+    """SQLite's instructions for the count that every rating makes, beside 5 such answers and 200."""
+    async with open_bot(tmp_path) as bot:
+        pool = bot.app.trainer._pool
+
+        async def instructions() -> int:
+            ticks: list[None] = []
+            writing: Any = bot.store._writing
+            await writing.set_progress_handler(lambda: ticks.append(None), 1)
+            assert await bot.store.write(lambda db: claimable.available(db, pool, 40)) == 1
+            await writing.set_progress_handler(None, 1)
+            return len(ticks)
+
+        await rated(bot, pool, "shared", "ada", ChannelKind.SHARED)
+        for number in range(5):
+            await rated(bot, pool, f"few{number}", f"guest{number}")
+        few = await instructions()
+        for number in range(200):
+            await rated(bot, pool, f"many{number}", f"guest{number % 40}")
+        assert await instructions() <= few + 50
+
+
+async def test_what_is_counted_quickly_is_what_may_be_claimed(tmp_path: Path) -> None:
+    """Beside any mix of owners, people who share and turns that two connectors have seen."""
+    draw = random.Random(5)
+    several = 0
+    async with open_bot(tmp_path) as bot:
+        pool = replace(bot.app.trainer._pool, owners=("loopback:ada",))
+        for number in range(60):
+            person = draw.choice(["ada"] if number < 20 else ["ada", "ben", "eve", "kim"])
+            kind = draw.choice([ChannelKind.PRIVATE, ChannelKind.SHARED, ChannelKind.PRIVATE])
+            await rated(bot, pool, f"t{number}", person, kind)
+
+            async def happen(db: Any, number: int = number) -> None:
+                also = draw.choice(["", "", "ada", "ben", "kim"])
+                if also:
+                    await db.execute(
+                        "INSERT INTO traces (trace, connector, account, channel, talker, turn, answer)"
+                        " VALUES (?, 'loopback', 'a', 'c', ?, ?, '')",
+                        (f"w{number}", also, f"t{number}"),
+                    )
+                if number % 7 == 3:
+                    who = f"loopback:{draw.choice(['ada', 'ben', 'eve', 'kim'])}"
+                    await db.execute("INSERT OR IGNORE INTO shares VALUES (?, 1.0)", (who,))
+                if number % 7 == 5:
+                    await db.execute("DELETE FROM shares WHERE person <> 'loopback:ben'")
+                if number == 30:
+                    await people.grant(db, "loopback:eve", "owner", by="cli", now=1.0)
+
+            await bot.store.write(happen)
+            counted = await bot.store.read(lambda db: claimable.available(db, pool, 1000))
+            standing = await bot.store.read(lambda db: claimable.standing(db, pool))
+            assert counted == standing.available
+            several += 0 < counted < standing.available + standing.waiting_for_consent
+    assert several > 20

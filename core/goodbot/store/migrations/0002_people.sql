@@ -193,9 +193,10 @@ CREATE UNIQUE INDEX canaries_running ON canaries (scope, model) WHERE state = 'r
 ALTER TABLE turns ADD COLUMN answered_by TEXT NOT NULL DEFAULT '';
 
 -- What an agent was told is long, and lies before these columns in a row: whoever counts and whoever
--- deletes must not have to read it.
+-- deletes must not have to read it. Whose consent is missing is told from the names alone.
 DROP INDEX turns_claimable;
-CREATE INDEX turns_claimable ON turns (scope, model, rated, trainable, answered_by, spent)
+CREATE INDEX turns_claimable ON turns
+  (scope, model, channel_kind, connector || ':' || talker, rated, trainable, answered_by, spent)
   WHERE rated > 0 AND spent IS NULL;
 CREATE INDEX turns_unrated ON turns (created_at) WHERE rated = 0;
 
