@@ -85,9 +85,10 @@ def compose(system: str, earlier: Sequence[Exchange], text: str, room: Room) -> 
     Raises TooLongError when not even the question does.
     """
     density = max([room.density, *(_density(exchange) for exchange in earlier)])
-    if _likely(system, density) + _likely(text, density) > room.prompt:
+    asked = [text, system] if system else [text]
+    if sum(_likely(one, density) for one in asked) > room.prompt:
         raise TooLongError("that is too long for me to read at once: send me a part of it")
-    likely, most = room.history, room.prompt - _most(system) - _most(text)
+    likely, most = room.history, room.prompt - sum(map(_most, asked))
     shown: list[Exchange] = []
     for exchange in reversed(earlier):
         answer = exchange.answer_tokens + _MESSAGE if exchange.answer_tokens else 0
@@ -146,8 +147,8 @@ def _density(exchange: Exchange) -> float:
 
 
 def _likely(text: str, density: float) -> int:
-    return math.ceil(len(text.encode()) * density) + _MESSAGE if text else 0
+    return math.ceil(len(text.encode()) * density) + _MESSAGE
 
 
 def _most(text: str) -> int:
-    return len(text.encode()) + _MESSAGE if text else 0
+    return len(text.encode()) + _MESSAGE

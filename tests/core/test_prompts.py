@@ -14,7 +14,7 @@ from goodbot.prompts import Room, TooLongError
 from goodbot.store import turns
 from goodbot.store.turns import Exchange
 from goodbot.training.settings import shape
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.core.builders import CHANNEL, OWNER, open_bot, turn
@@ -36,6 +36,7 @@ def tokens(prompt: prompts.Prompt) -> int:
 
 
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=12), TEXT, TEXT)
+@example([("", "")] * 80, "", "")  # what is around a message counts, if it says nothing, too
 def test_what_is_shown_fits_with_the_answer(
     said: list[tuple[str, str]], system: str, text: str
 ) -> None:
