@@ -12,8 +12,8 @@ _LAST = 5000
 """Ratings that are looked at, the newest: what somebody said long ago is no news."""
 
 _LABELS = (
-    "SELECT l.turn, l.rater, l.value, e.received_at, e.seq FROM labels l"
-    " JOIN turns t ON t.id = l.turn JOIN events e ON e.seq = l.event_seq"
+    "SELECT l.turn, l.rater, l.value, e.received_at, e.seq FROM events e"  # from the newest on
+    " CROSS JOIN labels l ON l.turn = e.turn AND l.event_seq = e.seq JOIN turns t ON t.id = l.turn"
     " WHERE t.scope = :scope AND l.value <> 0 ORDER BY e.seq DESC LIMIT :last"
 )
 _HISTORY = (

@@ -196,10 +196,10 @@ async def history(db: aiosqlite.Connection, limit: int, connector: str = "") -> 
     """The newest turns with the mean of their labels, newest first."""
     rows = await fetch(
         db,
-        f"SELECT t.id, {QUESTION}, t.response, t.version, avg(l.value), t.created_at,"  # noqa: S608
-        " coalesce(r.instead_of, '') FROM turns t LEFT JOIN labels l ON l.turn = t.id"
-        " LEFT JOIN retries r ON r.turn = t.id WHERE ? IN ('', t.connector)"
-        " GROUP BY t.id ORDER BY t.seq DESC LIMIT ?",
+        f"SELECT t.id, {QUESTION}, t.response, t.version,"  # noqa: S608
+        " (SELECT avg(value) FROM labels WHERE turn = t.id), t.created_at, coalesce(r.instead_of, '')"
+        " FROM turns t LEFT JOIN retries r ON r.turn = t.id WHERE ? IN ('', t.connector)"
+        " ORDER BY t.seq DESC LIMIT ?",
         (connector, limit),
     )
     return [

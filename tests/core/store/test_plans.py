@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.events import CaptureEvent, ChannelKind, OrderKey
-from goodbot.store import claimable, people, turns
+from goodbot.store import claimable, people, suspects, turns
 from goodbot.store.claimable import Pool
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
@@ -60,6 +60,26 @@ async def test_who_else_was_seen_in_a_turn_is_found_by_an_index(tmp_path: Path) 
         plan = [row[3] for row in await bot.store.read(lambda db: fetch(db, query, values))]
         assert any("traces_by_turn" in line for line in plan)
         assert not any(line.startswith("SCAN s") and line.split()[1] == "s" for line in plan)
+
+
+async def test_the_newest_are_found_without_sorting_all(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for query in (turns.history, suspects.alarmed):
+            seen: list[str] = []
+
+            async def look(db: Any, query: Any = query, seen: list[str] = seen) -> None:
+                await db.set_trace_callback(seen.append)
+                await (query(db, 10) if query is turns.history else query(db, "default"))
+                await db.set_trace_callback(None)
+
+            await bot.store.write(look)
+            for sql in seen:
+                if not sql.startswith(("SAVEPOINT", "BEGIN", "RELEASE")):
+                    plan = await bot.store.read(
+                        lambda db, s=sql: fetch(db, f"EXPLAIN QUERY PLAN {s}")
+                    )
+                    assert not any("TEMP B-TREE" in row[3] for row in plan if not row[1]), plan
+            assert seen
 
 
 async def rated(
