@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from goodbot.buttons import run
+from goodbot.comparing.rule import loses
 from goodbot.events import Button
 from goodbot.store.comparisons import Comparison, Pair, Tally
 
@@ -79,9 +80,15 @@ def outcome(comparison: Comparison, tally: Tally, state: str) -> str:
         return f"{said} {_begun(what)}."
     if tally.decided or tally.same:
         return f"{said} {_begun(new)} {'may go live' if comparison.held else 'stays'}."
-    if comparison.held and (tally.open or tally.skip):
-        return f"Nobody has chosen, so the gate alone decided: {new} may go live."
-    return ""
+    if not comparison.held or not (asked := tally.open + tally.skip):
+        return ""
+    enough = loses(Tally(old=asked))
+    why = (
+        "Nobody has chosen"
+        if enough
+        else "The two differ in too few questions of yours to ask about"
+    )
+    return f"{why}, so the gate alone decided: {new} may go live."
 
 
 def name(version: int) -> str:
