@@ -87,6 +87,12 @@ def test_a_round_from_job_to_candidate(backend: str, random_model: Path, tmp_pat
     steps = [event for event in events if event.get("phase") == "train"]
     assert [(event["step"], event["steps"]) for event in steps] == [(n, 4) for n in (1, 2, 3, 4)]
     assert all(event["eta"] >= 0 and event["kl"] >= 0 for event in steps)
+    for phase, most in (("rollouts", 8), ("gate", 2 * 8)):
+        told = [event for event in events if event.get("phase") == phase]
+        assert {event["steps"] for event in told} == {most}
+        counted = [event["step"] for event in told]
+        assert counted == sorted(counted)
+        assert len(set(counted)) >= 2, "it moves"
     assert all(event["seconds"] > 0 and event["grad_norm"] > 0 for event in steps)
     assert all(event["tokens"] > 0 and event["learning_rate"] > 0 for event in steps)
     gate, done = events[-2:]

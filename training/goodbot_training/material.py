@@ -10,7 +10,7 @@ import numpy as np
 from goodbot.backend import TrainingBackend
 
 from goodbot_training.checkpoints import Checkpoints, Scores
-from goodbot_training.rollouts import Rollout, build_rollouts, score
+from goodbot_training.rollouts import Rollout, Tell, build_rollouts, score
 from goodbot_training.types import HELD_OUT, TRAIN, Job
 
 if TYPE_CHECKING:
@@ -32,13 +32,16 @@ class Material:
     """Turns that are in neither, and why."""
 
 
-def gather(job: Job, backend: TrainingBackend, checkpoints: Checkpoints) -> Material:
+def gather(
+    job: Job, backend: TrainingBackend, checkpoints: Checkpoints, tell: Tell | None = None
+) -> Material:
     """Score the job's turns, unless a checkpoint knows their scores. Raises TrainingError.
 
-    What cannot be scored is left out. Afterwards the backend holds the job's parent adapter.
+    What cannot be scored is left out; `tell` is `build_rollouts`'s. Afterwards the backend holds the
+    job's parent adapter.
     """
     known = checkpoints.scores()
-    rollouts, too_long = build_rollouts(job, backend, known)
+    rollouts, too_long = build_rollouts(job, backend, known, tell)
     held_out = [rollout for rollout in rollouts if rollout.split == HELD_OUT]
     if known is not None:
         parent = [np.asarray(known.parent[rollout.id], np.float32) for rollout in held_out]

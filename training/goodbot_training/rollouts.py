@@ -8,7 +8,7 @@ base and flagged `off_policy`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from goodbot_training.checkpoints import Scores
 
 
+Tell = Callable[[int], None]
+"""Takes how many more are done."""
 OVERHEAD = 16
 """What one more forward pass costs, in tokens. Measured on a CPU; a GPU has room for far more."""
 
@@ -54,12 +56,13 @@ def turn_lengths(job: Job, backend: TrainingBackend) -> dict[str, int]:
 
 
 def build_rollouts(
-    job: Job, backend: TrainingBackend, known: Scores | None = None
+    job: Job, backend: TrainingBackend, known: Scores | None = None, tell: Tell | None = None
 ) -> tuple[list[Rollout], int]:
     """The job's rollouts in their order, and how many turns were too long and are left out.
 
-    Each log-prob is computed once a round, or is `known` from before an interruption. Afterwards
-    the backend holds the job's parent adapter, as it did before. Raises TrainingError(kind="data").
+    Each log-prob is computed once a round, or is `known` from before an interruption. `tell` hears of
+    those that the base has read. Afterwards the backend holds the job's parent adapter, as it did
+    before. Raises TrainingError(kind="data").
     """
     turns = [_turn(item, backend) for item in job.items]
     limit = job.settings.max_sequence_tokens
@@ -78,7 +81,7 @@ def build_rollouts(
         reference = [np.asarray(known.reference[item.id], np.float32) for item in items]
         sampling = [np.asarray(known.sampling[item.id], np.float32) for item in items]
     else:
-        reference = score(backend, sequences, temperatures, adapter=False, budget=budget)
+        reference = score(backend, sequences, temperatures, adapter=False, budget=budget, tell=tell)
         sampling = _sampling(job, backend, items, sequences, temperatures, reference)
     rollouts = [
         Rollout(
@@ -106,10 +109,11 @@ def score(
     *,
     adapter: bool,
     budget: int,
+    tell: Tell | None = None,
 ) -> list[Floats]:
     """Log-probs of each response, in the given order, computed in length-sorted micro-batches.
 
-    `budget` is the number of padded tokens of one forward pass.
+    `budget` is the number of padded tokens of one forward pass; `tell` hears of each.
     """
     lengths = [len(turn.prompt) + len(turn.response) for turn in sequences]
     result: list[Floats | None] = [None] * len(sequences)
@@ -121,6 +125,8 @@ def score(
         )
         for index, row in zip(part, rows, strict=True):
             result[index] = row
+        if tell is not None:
+            tell(len(part))
     return [row for row in result if row is not None]
 
 

@@ -25,7 +25,7 @@ from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
-from goodbot_training.rollouts import turn_lengths
+from goodbot_training.rollouts import Tell, turn_lengths
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import TRAIN, Job, data_error
 
@@ -60,8 +60,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     plan = memory.plan(list(turn_lengths(job, backend).values()), job)
     emit({"event": "plan", **asdict(plan)})
     job = replace(job, settings=replace(job.settings, tokens_per_forward=plan.tokens_per_forward))
-    _progress(emit, "rollouts", 0, len(job.items))
-    material = gather(job, backend, checkpoints)
+    material = gather(job, backend, checkpoints, _counter(emit, "rollouts", len(job.items)))
     _progress(emit, "rollouts", len(job.items), len(job.items))
 
     progress = checkpoints.newest()
@@ -100,8 +99,10 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         backend.save_adapter(candidate)
         if unheard:
             _weaken(candidate, job, backend, job.settings.contested_strength)
-        _progress(emit, "gate", 0, 1)
-        judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
+        tell = _counter(emit, "gate", 2 * job.settings.gate_anchors or 1)
+        judge = partial(
+            _judge, job, backend, candidate, material, bool(taken), base_answers=[], tell=tell
+        )
         verdict = judge()
         if verdict.too_strong and job.settings.gate_retry:
             _weaken(candidate, job, backend, job.settings.gate_retry)
@@ -156,7 +157,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
 
 def _judge(
     job: Job, backend: TrainingBackend, candidate: Path, material: Material, changed: bool, *,
-    base_answers: list[Sampled],
+    base_answers: list[Sampled], tell: Tell,
 ) -> Verdict:  # fmt: skip
     if not changed:
         return decide({"changed": 0.0}, job.settings)
@@ -169,6 +170,7 @@ def _judge(
         parent_logprobs=material.parent_logprobs,
         temperature=fmean(rollout.temperature for rollout in everything),
         base_answers=base_answers,
+        tell=tell,
     )
     return decide(metrics, job.settings)
 
@@ -190,6 +192,20 @@ def _publish(partial: Path, output: Path) -> None:
 
 def _progress(emit: Emit, phase: str, step: int, steps: int, **more: float) -> None:
     emit({"event": "progress", "phase": phase, "step": step, "steps": steps, **more})
+
+
+def _counter(emit: Emit, phase: str, steps: int) -> Tell:
+    """What counts a phase up, and how long the rest of it will take at most."""
+    began, done = time.monotonic(), 0
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done = min(done + more, steps)
+        eta = (time.monotonic() - began) / done * (steps - done)
+        _progress(emit, phase, done, steps, eta=round(eta, 2))
+
+    _progress(emit, phase, 0, steps)
+    return tell
 
 
 def _teller(

@@ -113,6 +113,7 @@ class LiveChat:
             data = b""
         if not data:
             self._left = True  # the terminal is gone
+        self._screen.forget()
         for key in self._keys.feed(data):
             self._key(key)
 

@@ -58,6 +58,8 @@ class Screen:
         self._done: list[str] = []
         self._open = ""
         self._above = 0
+        self._shown: object = None
+        """What the last rows hold, so that they are drawn only when they change."""
         self.prompt = "› "
 
     def say(self, text: str, *, dim: bool = False, bold: bool = False) -> None:
@@ -90,19 +92,27 @@ class Screen:
             line = self._styled(placeholder[: cut(placeholder, width - 4)], _DIM)
         bar = self._styled(status[: cut(status, width)], _DIM)
         rows += [self._styled(self.prompt, _BOLD) + line, bar]
+        right = column + cells(self.prompt)
+        shown = (rows, right, width)
+        if shown == self._shown and not self._done:
+            return
+        self._shown = shown
         top = f"\x1b[{self._above}A" if self._above else ""
         out = f"\r{top}\x1b[J" + "".join(f"{row}\n" for row in self._done) + "\n".join(rows)
         self._above = len(rows) - 2
-        right = column + cells(self.prompt)
         self._write(f"{out}\x1b[1A\r\x1b[{right}C")
         self._done = []
+
+    def forget(self) -> None:
+        """Draw the next time whatever stands there: something else may have written."""
+        self._shown = None
 
     def leave(self) -> None:
         """Take the line and the status away; what was said stays."""
         self.end()
         top = f"\x1b[{self._above}A" if self._above else ""
         self._write(f"\r{top}\x1b[J" + "".join(f"{row}\n" for row in self._done))
-        self._done, self._above = [], 0
+        self._done, self._above, self._shown = [], 0, None
 
     def _line(self, text: str, cursor: int, room: int) -> tuple[str, int]:
         """The part of a long line that is around the cursor, and the cursor's column in it."""

@@ -6,7 +6,7 @@ import pytest
 from goodbot_connectors.terminal.editor import Editor
 from goodbot_connectors.terminal.keys import Key, Keys
 from goodbot_connectors.terminal.live import status_line
-from goodbot_connectors.terminal.screen import cells, wrap
+from goodbot_connectors.terminal.screen import Screen, cells, wrap
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,3 +99,23 @@ def test_the_status_in_one_line() -> None:
     assert "off" in status_line({**status, "version": 3, "off": True})
     assert "v3" not in status_line({**status, "version": 3, "off": True})
     assert status_line({**status, "training": {"phase": None}}).endswith("learning ········")
+
+
+def test_what_has_not_changed_is_not_drawn_again() -> None:
+    written: list[str] = []
+    screen = Screen(written.append, -1, colour=False)
+
+    def draws(status: str) -> bool:
+        before = len(written)
+        screen.draw("hi", 2, "", status)
+        return len(written) > before
+
+    assert draws("learning 1/4")
+    assert not draws("learning 1/4")
+    assert draws("learning 2/4")
+    screen.say("v1 is live.")
+    assert draws("learning 2/4")
+    assert "v1 is live." in written[-1]
+    assert not draws("learning 2/4")
+    screen.forget()  # a key was pressed
+    assert draws("learning 2/4")

@@ -24,7 +24,7 @@ from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import CLAIM_LEVEL, HARM_LEVEL, foreign_allowed
 from goodbot_training.gate.margin import margin, sums
 from goodbot_training.gate.retention import foreign, foreign_below, retained
-from goodbot_training.rollouts import Rollout, score
+from goodbot_training.rollouts import Rollout, Tell, score
 from goodbot_training.types import Job
 
 if TYPE_CHECKING:
@@ -43,12 +43,14 @@ def measure(
     parent_logprobs: Sequence[Floats],
     temperature: float,
     base_answers: list[Sampled] | None = None,
+    tell: Tell | None = None,
 ) -> dict[str, float]:
     """The figures that `decide` goes by. `candidate` is its directory; the backend holds it in place.
 
     `parent_logprobs` are those of `held_out` under the policy before the round. Answers are sampled
     at `temperature`; see `make_requests`. `base_answers` are the base's from an earlier look at the
-    same round, and grow: they need not be sampled twice.
+    same round, and grow: they need not be sampled twice. `tell` hears of the answers of both: at most two
+    for each anchor.
     """
     from goodbot_training.backends.adapters import read_adapter
 
@@ -68,7 +70,7 @@ def measure(
     if not job.settings.gate_anchors or not metrics.get("speaks", 1.0):
         return metrics
     kept = [] if base_answers is None else base_answers
-    return metrics | _answers(job, backend, sampler, temperature, kept)
+    return metrics | _answers(job, backend, sampler, temperature, kept, tell or _silent)
 
 
 def _held_out(
@@ -127,9 +129,14 @@ def make_requests(
     ]
 
 
+def _silent(_: int) -> None:
+    """Nobody listens."""
+
+
 def _answers(
-    job: Job, backend: TrainingBackend, sampler: Sampler, temperature: float, kept: list[Sampled]
-) -> dict[str, float]:
+    job: Job, backend: TrainingBackend, sampler: Sampler, temperature: float, kept: list[Sampled],
+    tell: Tell,
+) -> dict[str, float]:  # fmt: skip
     """How the candidate answers, beside the base, whose answers are in `kept` as far as it was asked."""
     settings = job.settings
     requests = make_requests(job, backend, temperature, settings.gate_anchors)
@@ -142,7 +149,8 @@ def _answers(
     def by_base_upto(count: int) -> list[Sampled]:
         if len(kept) < count:
             sampler.activate(0)
-            kept.extend(sampler.sample_many(requests[len(kept) : count]))
+            kept.extend(new := sampler.sample_many(requests[len(kept) : count]))
+            tell(len(new))
         return kept[:count]
 
     before = by_base_upto(min(PORTION, len(requests)))
@@ -156,6 +164,7 @@ def _answers(
             after += sampler.sample_many(portion)
         except ServerError:  # the base can answer: the candidate's numbers overflow
             return {"speaks": 0.0}
+        tell(len(portion))
         read += scores(after[len(read) :], adapter=False)
         strange, usual = _foreign(read, before)
         fewer = len(before) < len(after)
