@@ -23,6 +23,7 @@ from goodbot.errors import (
     boundary,
 )
 from goodbot.events import CommandEvent, Event, PressEvent, RatingEvent, Receipt, UserRef, Waiting
+from goodbot.naming import instead
 from goodbot.own_model import NoModel, OwnModel
 from goodbot.own_turns import OwnTurn, own_turn
 from goodbot.people.authorization import WEB, Authorization
@@ -261,9 +262,8 @@ def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dic
     grants: dict[str, Grants] = {}
     for name in config.connectors:
         if name not in specs:
-            known = ", ".join(sorted(specs)) or "none"
             raise config.where("connectors").error(
-                name, f"no connector is named {name!r}; there are: {known}"
+                name, f"no connector is named {name!r}; {instead(name, specs)}"
             )
         grants[name] = default_grants(name, config.connector(name, specs[name].settings)[0])
         if grants[name].rater_groups and Capability.GROUPS not in specs[name].capabilities:

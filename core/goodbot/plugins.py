@@ -20,6 +20,7 @@ from goodbot.connector import API_VERSION, ConnectorSpec
 from goodbot.errors import ConfigError, MissingExtraError
 from goodbot.events import RatingEvent, Receipt
 from goodbot.models import ModelSpec
+from goodbot.naming import instead
 from goodbot.ratings import RewardPolicy
 from goodbot.server import ServerSpec
 from goodbot.serving import plugin as own_servers
@@ -88,10 +89,10 @@ class PluginHost:
             else:
                 self._report(point.name, owner, version, "loaded")
         if missing := sorted(wanted - found):
-            known = ", ".join(sorted(found - wanted)) or "none"
+            known = instead(missing[0], found - wanted)
             raise config_error(
                 where, "enable",
-                f"[plugins] enable names {missing[0]!r}, which is not installed; there are: {known}",
+                f"[plugins] enable names {missing[0]!r}, which is not installed; {known}",
             )  # fmt: skip
 
     def register(self, plugin: object, name: str) -> None:
@@ -271,9 +272,9 @@ def choose_backend(
     """
     if wanted != "auto":
         if wanted not in backends:
-            known = ", ".join(sorted(backends)) or "none"
+            known = instead(wanted, backends)
             raise config_error(
-                where, "backend", f"no training backend is named {wanted!r}; there are: {known}"
+                where, "backend", f"no training backend is named {wanted!r}; {known}"
             )
         spec = backends[wanted]
         if missing_modules(spec.requires):
@@ -289,8 +290,6 @@ def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) 
     """The configured reward policy. Raises ConfigError for an unknown name."""
     policies = plugins.reward_policies()
     if wanted not in policies:
-        known = ", ".join(sorted(policies)) or "none"
-        raise config_error(
-            where, "reward", f"no reward policy is named {wanted!r}; there are: {known}"
-        )
+        known = instead(wanted, policies)
+        raise config_error(where, "reward", f"no reward policy is named {wanted!r}; {known}")
     return policies[wanted]

@@ -195,6 +195,7 @@ def test_a_script_answers_with_flags(home: Path, far: Far[FakeSlack]) -> None:
     ("words", "sentence"),
     [
         (("connect", "pigeon"), f"no platform 'pigeon' can be set up; there are: {PLATFORMS}"),
+        (("connect", "telgram"), "no platform 'telgram' can be set up; did you mean 'telegram'?"),
         (("connect", "slack"), "connect asks questions and this is no terminal"),
         (("connect", "slack", "--yes"), f"give --token-stdin, or set {BOT}"),
         (("connect", "slack", "--yes", "--token", "xoxb-1"), "it was not copied whole"),
@@ -213,8 +214,6 @@ def test_a_script_answers_with_flags(home: Path, far: Far[FakeSlack]) -> None:
 def test_words_that_are_off_are_a_sentence(
     words: tuple[str, ...], sentence: str, home: Path
 ) -> None:
-    if words[0] == "connect" and "--yes" not in words and words[1] == "pigeon":
-        words = (*words, "--yes")
     done = call(home, *words)
     assert done.returncode == 2
     assert sentence in done.stderr

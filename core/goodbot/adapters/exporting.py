@@ -18,6 +18,7 @@ from goodbot.adapters.files import sha256
 from goodbot.adapters.formats import Formats, beside
 from goodbot.adapters.manifest import CONFIG, WEIGHTS, Manifest, contents
 from goodbot.errors import AdapterError, UsageError
+from goodbot.naming import instead
 from goodbot.store.backup import require_space, sync
 from goodbot.training.child import child_environment
 
@@ -40,7 +41,7 @@ async def export(
     Raises UsageError (`out` is there), AdapterError, StoreFullError, OSError; then nothing is left.
     """
     if kind not in KINDS:
-        raise UsageError(f"there is no format {kind[:40]!r}; there are: {', '.join(KINDS)}")
+        raise UsageError(f"there is no format {kind[:40]!r}; {instead(kind, KINDS)}")
     if version is None and kind != "gguf":
         raise UsageError("the base model is as it came; only `--format gguf` makes something of it")
     out = out.absolute()

@@ -15,6 +15,7 @@ from goodbot.config.file import ConfigFile
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.leaving import Leaving
 from goodbot.leaving.platforms import platforms
+from goodbot.naming import instead
 from goodbot.secrets import SecretStore
 
 
@@ -23,8 +24,8 @@ def main(arguments: argparse.Namespace) -> int:
     name: str = arguments.name
     settings = config.load(arguments.home, arguments.config)
     if name not in settings.connectors:
-        known = ", ".join(sorted(settings.connectors)) or "none"
-        raise UsageError(f"{name[:40]!r} is not connected; there are: {known}")
+        known = instead(name, settings.connectors)
+        raise UsageError(f"{name[:40]!r} is not connected; {known}")
     plugins = open_plugins(settings)
     alone = replace(settings, connectors={name: settings.connectors[name]})
     leaving = Leaving(home=arguments.home, config=alone, plugins=plugins, keep_data=True)

@@ -11,11 +11,13 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from goodbot import config
 from goodbot.cli import client, output
 from goodbot.config.file import ConfigFile
 from goodbot.errors import UsageError
+from goodbot.naming import instead
 from goodbot.plugins import PluginHost
 from goodbot.secrets import SecretStore
 from goodbot.wizard.asked import flag_of
@@ -47,13 +49,6 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     """Ask what `draft` leaves open, write it, start; the exit code."""
     out = sys.stderr if arguments.json else sys.stdout
     asks = not arguments.yes
-    word = "connect" if draft.platform else "init"
-    if asks and not (sys.stdin.isatty() and out.isatty()):
-        raise UsageError(
-            f"{word} asks questions and this is no terminal: give --yes, and the answers as flags "
-            "(--token-stdin, --keep-token, --owner, --start and others; "
-            f"`goodbot {word} --help` says what they take)"
-        )
     os.umask(0o077)
     colour = asks and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     dialogue = Dialogue(_given(arguments), asks=asks, out=out, colour=colour)
@@ -61,6 +56,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
         place = look(arguments)
         _begin(draft, place, arguments)
         if asks:
+            _need_terminal("connect" if draft.platform else "init", out)
             dialogue.say(_about(draft, place))
             dialogue.say(_KEYS)
         try:
@@ -100,10 +96,10 @@ def _begin(draft: Draft, place: Place, arguments: argparse.Namespace) -> None:
     """What the config answers where only a platform is to be set up. Raises UsageError."""
     if not draft.platform:
         return
-    can = [name for name, spec in sorted(place.plugins.connectors().items()) if spec.setup]
+    can = [name for name, spec in place.plugins.connectors().items() if spec.setup]
     if draft.platform not in can:
         raise UsageError(
-            f"no platform {draft.platform[:40]!r} can be set up; there are: {', '.join(can)}"
+            f"no platform {draft.platform[:40]!r} can be set up; {instead(draft.platform, can)}"
         )
     now = place.config
     if now.model.path:
@@ -115,6 +111,15 @@ def _begin(draft: Draft, place: Place, arguments: argparse.Namespace) -> None:
                 f"{' and '.join(given)}: the bot is set up already, and connect changes nothing but "
                 f"the platform; `goodbot init {given[0]} …` does"
             )
+
+
+def _need_terminal(word: str, out: TextIO) -> None:
+    if not (sys.stdin.isatty() and out.isatty()):
+        raise UsageError(
+            f"{word} asks questions and this is no terminal: give --yes, and the answers as flags "
+            "(--token-stdin, --keep-token, --owner, --start and others; "
+            f"`goodbot {word} --help` says what they take)"
+        )
 
 
 def _about(draft: Draft, place: Place) -> str:

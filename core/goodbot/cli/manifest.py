@@ -10,6 +10,7 @@ from dataclasses import asdict
 from goodbot import config
 from goodbot.app import open_plugins
 from goodbot.errors import MissingExtraError, UsageError
+from goodbot.naming import instead
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.setup import Manifest
@@ -23,8 +24,8 @@ def main(arguments: argparse.Namespace) -> int:
     specs = open_plugins(settings).connectors()
     spec = specs.get(arguments.name)
     if spec is None:
-        known = ", ".join(sorted(specs))
-        raise UsageError(f"no connector is named {arguments.name[:40]!r}; there are: {known}")
+        known = instead(arguments.name, specs)
+        raise UsageError(f"no connector is named {arguments.name[:40]!r}; {known}")
     if missing_modules(spec.requires):
         raise MissingExtraError(f"the {spec.name} connector", spec.extra or spec.name)
     made = setup_class(spec)

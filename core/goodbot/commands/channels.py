@@ -8,6 +8,7 @@ from datetime import datetime
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind, ChannelRef
+from goodbot.naming import instead
 from goodbot.people.authorization import Grant, person
 from goodbot.store import channels
 
@@ -91,7 +92,7 @@ async def _named(call: Call, name: str) -> ChannelRef:
         raise UsageError(_USAGE)
     known = s.authorization.connectors
     if connector not in known:
-        raise UsageError(f"there is no connector {connector[:40]!r}; there are: {', '.join(known)}")
+        raise UsageError(f"there is no connector {connector[:40]!r}; {instead(connector, known)}")
     running = s.connectors.get(connector)
     account = running.account if running else ""
     account = account or await s.store.read(lambda db: channels.known_account(db, connector, id_))

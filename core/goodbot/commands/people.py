@@ -11,6 +11,7 @@ import aiosqlite
 from goodbot import config
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import GoodbotError, UsageError
+from goodbot.naming import instead
 from goodbot.people import pairing
 from goodbot.people.authorization import LEVELS, WEB, Grant, Granted, person
 from goodbot.store import people, turns
@@ -133,8 +134,8 @@ async def _person(call: Call, words: list[str]) -> str:
     if not (colon and id_ and id_.isprintable() and len(id_) <= 200):
         raise UsageError(_USAGE)
     if connector not in s.authorization.connectors:
-        known = ", ".join(sorted(s.authorization.connectors))
-        raise UsageError(f"there is no connector {connector[:40]!r}; there are: {known}")
+        known = instead(connector, s.authorization.connectors)
+        raise UsageError(f"there is no connector {connector[:40]!r}; {known}")
     return words[0]
 
 

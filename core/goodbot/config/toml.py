@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from goodbot.errors import ConfigError
+from goodbot.naming import instead
 
 T = TypeVar("T")
 
@@ -28,9 +28,8 @@ class Where:
         return ConfigError(message, path=self.path, line=self._line(key))
 
     def unknown(self, key: str, known: list[str]) -> ConfigError:
-        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
         place = f"[{self.section}] " if self.section else ""
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
+        hint = instead(key, known, cutoff=0.5)
         return self.error(key, f"{place}unknown key {key!r}; {hint}")
 
     def _line(self, key: str) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from goodbot.doctor.checks import fail, failed, ok, short, warn
 from goodbot.errors import ConfigError, GoodbotError, MissingExtraError
+from goodbot.naming import instead
 from goodbot.plugins import choose_backend, reward_policy
 from goodbot.serving import choice
 from goodbot.setup import Check, Examined, Probe
@@ -62,7 +63,7 @@ def _connectors(examined: Examined) -> list[Callable[[Examined], Check | None]]:
             if name not in specs:
                 known = [spec for spec in specs if spec != "terminal"]
                 raise settings.where("connectors").error(
-                    name, f"no connector is named {name!r}; there are: {', '.join(sorted(known))}"
+                    name, f"no connector is named {name!r}; {instead(name, known)}"
                 )
             settings.connector(name, specs[name].settings)
         except ConfigError as error:

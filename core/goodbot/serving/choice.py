@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +11,7 @@ from goodbot.clock import Clock
 from goodbot.config import Config
 from goodbot.errors import MissingExtraError
 from goodbot.models import ResolvedModel
+from goodbot.naming import instead
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.server import AdapterFormat, Server, ServerParts, ServerSpec
@@ -30,12 +30,8 @@ def choose(config: Config, specs: Mapping[str, ServerSpec]) -> ServerSpec:
     """What `[serving] server` names. Raises ConfigError, and MissingExtraError if it is not installed."""
     wanted, where = config.serving.server, config.where("serving")
     if wanted not in specs:
-        known = ", ".join(sorted(specs))
-        near = difflib.get_close_matches(wanted, specs, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise where.error(
-            "server", f"no model server is named {wanted!r}{hint}; there are: {known}"
-        )
+        known = instead(wanted, specs)
+        raise where.error("server", f"no model server is named {wanted!r}; {known}")
     spec = specs[wanted]
     if missing_modules(spec.requires):
         raise MissingExtraError(f"the {wanted} server", spec.extra or wanted)

@@ -19,6 +19,7 @@ from goodbot.config import Config
 from goodbot.config.toml import section
 from goodbot.errors import MissingExtraError
 from goodbot.hookspecs import hookimpl
+from goodbot.naming import instead
 from goodbot.plugins import missing_modules
 from goodbot.tracking.spec import Setting, TrackerSpec
 from goodbot.training.child import child_environment
@@ -175,9 +176,8 @@ def _configured(config: Config, specs: Mapping[str, TrackerSpec]) -> Sequence[_C
     found: list[_Configured] = []
     for name, table in config.tracking.items():
         if name not in specs:
-            known = ", ".join(sorted(specs)) or "none"
             raise config.where("tracking").error(
-                name, f"no tracker is named {name!r}; there are: {known}"
+                name, f"no tracker is named {name!r}; {instead(name, specs)}"
             )
         spec = specs[name]
         settings = section(spec.settings, table, config.where(f"tracking.{name}"))

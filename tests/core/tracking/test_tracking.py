@@ -145,7 +145,7 @@ def configured(home: Path, section: str = "[tracking.diary]", **specs: Any) -> T
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[tracking.diry]", "no tracker is named 'diry'; there are: diary"),
+        ("[tracking.diry]", "no tracker is named 'diry'; did you mean 'diary'?"),
         ("[tracking.diary]\nbehavior = 'ok'", "did you mean 'behaviour'?"),
         ("[tracking]\ndiary = true", "write it as a section: [tracking.diary]"),
     ],
