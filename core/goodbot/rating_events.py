@@ -85,9 +85,9 @@ class Ratings:
         return () if await retries.replaced(db, turn) else retry_row()
 
     async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
-        """Strangers' reactions vanish; a talker who pressed a button is told once who teaches."""
+        """Strangers' reactions vanish; a talker who pressed a button is told who teaches."""
         deliberate = not event.source.startswith("reaction")
-        text = await strangers.who_teaches(db, event.user) if deliberate else ""
+        text = await strangers.who_teaches(db, event.user, event.channel) if deliberate else ""
         return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
 
     async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:

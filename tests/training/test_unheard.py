@@ -62,7 +62,7 @@ def test_it_learns_more_boldly_and_goes_half_of_the_way(random_model: Path, tmp_
     trained(random_model, parent, items)
     trained(random_model, bold, items, parent, learning_rate_scale=1.5)
     said = trained(random_model, half, with_two_unheard(items), parent)
-    assert "What these have taught goes 50% of the way." in said
+    assert "What the others have taught goes 50% of the way." in said
     before, to = read_adapter(parent).pairs, read_adapter(bold).pairs
     for path, pair in read_adapter(half).pairs.items():
         for part, since, there in zip(pair, before[path], to[path], strict=True):

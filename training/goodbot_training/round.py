@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from goodbot.backend import LoraSettings, OptimizerSettings, Sampled, StepStats, TrainingBackend
-from goodbot.errors import TrainingError
+from goodbot.errors import AdapterError, TrainingError
 
 from goodbot_training import fingerprint
 from goodbot_training.afresh import prepare
@@ -30,7 +31,7 @@ from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slice
 from goodbot_training.types import TRAIN, Job, data_error
 
 _UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
-_PART = "What these have taught goes {:.0%} of the way. "
+_PART = "What the others have taught goes {:.0%} of the way. "
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
 
@@ -60,7 +61,9 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     plan = memory.plan(list(turn_lengths(job, backend).values()), job)
     emit({"event": "plan", **asdict(plan)})
     job = replace(job, settings=replace(job.settings, tokens_per_forward=plan.tokens_per_forward))
-    material = gather(job, backend, checkpoints, _counter(emit, "rollouts", len(job.items)))
+    # Without a guess at the rest: an adapter's own log-probs may follow, and nobody has timed them.
+    count = _counter(emit, "rollouts", len(job.items), timed=False)
+    material = gather(job, backend, checkpoints, count)
     _progress(emit, "rollouts", len(job.items), len(job.items))
 
     progress = checkpoints.newest()
@@ -98,15 +101,15 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     try:
         backend.save_adapter(candidate)
         if unheard:
-            _weaken(candidate, job, backend, job.settings.contested_strength)
-        tell = _counter(emit, "gate", 2 * job.settings.gate_anchors or 1)
-        judge = partial(
-            _judge, job, backend, candidate, material, bool(taken), base_answers=[], tell=tell
-        )
-        verdict = judge()
+            with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
+                _weaken(candidate, job, backend, job.settings.contested_strength)
+        answers = 2 * job.settings.gate_anchors or 1
+        judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
+        verdict = judge(tell=_counter(emit, "gate", answers))
         if verdict.too_strong and job.settings.gate_retry:
             _weaken(candidate, job, backend, job.settings.gate_retry)
-            verdict = verdict.again(judge(), job.settings.gate_retry)
+            weaker = judge(tell=_counter(emit, "gate", job.settings.gate_anchors or 1))
+            verdict = verdict.again(weaker, job.settings.gate_retry)
         if afresh:
             verdict = replace(
                 verdict,
@@ -194,15 +197,15 @@ def _progress(emit: Emit, phase: str, step: int, steps: int, **more: float) -> N
     emit({"event": "progress", "phase": phase, "step": step, "steps": steps, **more})
 
 
-def _counter(emit: Emit, phase: str, steps: int) -> Tell:
-    """What counts a phase up, and how long the rest of it will take at most."""
+def _counter(emit: Emit, phase: str, steps: int, *, timed: bool = True) -> Tell:
+    """What counts a phase up; `timed`: and how long the rest of it will take at most."""
     began, done = time.monotonic(), 0
 
     def tell(more: int) -> None:
         nonlocal done
         done = min(done + more, steps)
         eta = (time.monotonic() - began) / done * (steps - done)
-        _progress(emit, phase, done, steps, eta=round(eta, 2))
+        _progress(emit, phase, done, steps, **({"eta": round(eta, 2)} if timed else {}))
 
     _progress(emit, phase, 0, steps)
     return tell

@@ -151,7 +151,7 @@ class CommandRunner:
         return s.authorization.may_talk(event.user, event.channel, enabled=enabled)
 
     async def _require(self, event: CommandEvent, grant: Grant, *, own: bool = False) -> None:
-        """Raise DeniedError unless the person has the grant here; a talker is told once who teaches.
+        """Raise DeniedError unless the person has the grant here; a talker is told who teaches.
 
         What is a person's `own` is in their hands while anything of it is stored.
         """
@@ -164,7 +164,8 @@ class CommandRunner:
         if own and await store.read(lambda db: forgetting.knows(db, person(event.user))):
             return
         if talks:
-            raise DeniedError(await store.write(lambda db: strangers.who_teaches(db, event.user)))
+            told = strangers.who_teaches
+            raise DeniedError(await store.write(lambda db: told(db, event.user, event.channel)))
         if event.channel.kind is ChannelKind.PRIVATE:
             raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user)))
         raise DeniedError("")

@@ -30,6 +30,8 @@ async def train(call: Call) -> Result:
     standing = await s.scheduler.standing()
     waiting = None if s.scheduler.training else await s.trainer.underway()
     ratings = waiting.items if waiting else standing.available
+    if ratings < 2 and s.scheduler.training:
+        raise UsageError("a training is under way: what is rated now is for the next one")
     if ratings < 2:
         raise UsageError(f"{ratings} ratings are not enough to train on: rate some answers first")
     pressure = await s.scheduler.pressure()

@@ -86,7 +86,7 @@ def outcome(comparison: Comparison, tally: Tally, state: str) -> str:
     why = (
         "Nobody has chosen"
         if enough
-        else "The two differ in too few questions of yours to ask about"
+        else "There were too few questions of yours to ask about in which the two differ"
     )
     return f"{why}, so the gate alone decided: {new} may go live."
 

@@ -91,6 +91,8 @@ class Comparer:
 
     async def _look(self) -> None:
         found = await self.current()
+        if found is None or found.state == "asking":
+            self._began = (0, 0.0)
         if found is None or await self.rests():
             return
         prepares = found.state == "preparing" and not self._is_late(found)
@@ -134,18 +136,16 @@ class Comparer:
 
     async def rests(self) -> bool:
         """Whether nothing is decided: goodbot is paused or off."""
-        return bool(
-            await self._store.read(lambda db: access.switch(db, "paused"))
-            or await self._store.read(lambda db: access.switch(db, "off"))
-        )
+        return await self._store.read(access.rests)
 
     def _is_late(self, found: Comparison) -> bool:
         """Whether its day is over: owners had it, or its answers could not be written in one."""
         now, since = self._clock.now(), found.opened_at
         if found.state == "preparing":  # paused, or not running, nobody has tried
-            if self._began[0] != found.id:
-                self._began = (found.id, now)
-            since = self._began[1]
+            before, since = self._began
+            if before != found.id and not (before and found.held):
+                since = now  # else nobody was asked about the one that it has replaced
+            self._began = (found.id, since)
         return now >= since + _OPEN_SECONDS
 
     # -- asking

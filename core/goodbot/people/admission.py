@@ -80,7 +80,7 @@ class Admission:
         if not await self.may_talk(db, event):
             return replace(receipt, outcome=Outcome.DENIED)
         if not self._authorization.may(event.user, Grant.RATE):
-            text = await strangers.who_teaches(db, event.user)
+            text = await strangers.who_teaches(db, event.user, event.channel)
             return replace(receipt, outcome=Outcome.DENIED, text=text)
         turn = await retries.pressed(db, event)
         if turn is None:

@@ -1,10 +1,14 @@
-"""What somebody is told who may not do what they tried: each thing once, then nothing any more."""
+"""What somebody is told who may not do what they tried: each thing once, then nothing any more.
+
+Whoever may talk here is no stranger: in their own private chat, where it disturbs nobody, they are told
+each time, for a command or a button that does nothing looks broken.
+"""
 
 from __future__ import annotations
 
 import aiosqlite
 
-from goodbot.events import UserRef
+from goodbot.events import ChannelKind, ChannelRef, UserRef
 from goodbot.people.authorization import person
 from goodbot.store import access
 
@@ -19,8 +23,9 @@ async def who_talks(db: aiosqlite.Connection, user: UserRef) -> str:
     )
 
 
-async def who_teaches(db: aiosqlite.Connection, user: UserRef) -> str:
-    """To a talker who has rated on purpose; empty when they know."""
-    if not await access.tell_once(db, f"rate {person(user)}"):
+async def who_teaches(db: aiosqlite.Connection, user: UserRef, channel: ChannelRef) -> str:
+    """To a talker who has rated on purpose; empty where others read and they know."""
+    first = await access.tell_once(db, f"rate {person(user)}")
+    if not first and channel.kind is not ChannelKind.PRIVATE:
         return ""
     return "Only the people its owner has named teach this bot."

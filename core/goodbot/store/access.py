@@ -44,6 +44,11 @@ async def switch(db: aiosqlite.Connection, name: str) -> str:
     return row[0] if row else ""
 
 
+async def rests(db: aiosqlite.Connection) -> bool:
+    """Whether training is paused, or goodbot is off."""
+    return bool(await switch(db, "paused") or await switch(db, "off"))
+
+
 async def set_switch(db: aiosqlite.Connection, name: str, value: str) -> None:
     """Set a switch; an empty value clears it."""
     if value:

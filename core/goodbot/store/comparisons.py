@@ -17,7 +17,9 @@ from goodbot.store.query import Row, fetch, first
 from goodbot.turns import Turn
 
 CHOICES = ("old", "new", "same", "skip")
-WAITS = "its owners are asked first whether it is better, for a day at most"
+WAITS = (
+    "its owners are asked first whether it is better, if it answers otherwise, for a day at most"
+)
 """Why a held version is not live (`AdapterRow.waits`)."""
 _NEWEST = 300
 """Answers that are looked through for questions: whoever reads beside it waits."""
@@ -99,13 +101,19 @@ async def open_(
     since = now
     if (before := await current(db, pool)) is not None:
         await close(db, before, "superseded", now)
-        if held and before.held and before.state == "asking":
+        if held and before.held and (before.state == "asking" or await _took_over(db, before)):
             since = before.opened_at
     await db.execute(
         "INSERT INTO comparisons (scope, model, run, old, new, held, seed, state, opened_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 'preparing', ?)",
         (pool.scope, pool.model, run, old, new, held, secrets.randbits(31), since),
     )
+
+
+async def _took_over(db: aiosqlite.Connection, comparison: Comparison) -> bool:
+    """Whether its day began with one whose place it took."""
+    query = "SELECT 1 FROM runs WHERE id = ? AND finished_at > ?"
+    return bool(await fetch(db, query, (comparison.run, comparison.opened_at)))
 
 
 async def current(db: aiosqlite.Connection, pool: Pool) -> Comparison | None:

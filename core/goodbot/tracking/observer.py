@@ -27,6 +27,8 @@ from goodbot.training.child import child_environment
 logger = logging.getLogger(__name__)
 
 _FINISH_SECONDS = 30.0
+_COUNTED = {"rollouts", "gate"}
+"""Phases whose steps are answers, not optimizer steps."""
 """How long a tracker may take to finish when goodbot itself stops."""
 _WAITING = 10_000
 """Lines that may wait for a tracker; more are dropped."""
@@ -71,7 +73,13 @@ class Tracking:
 
     @hookimpl
     def on_training_progress(self, run: int, progress: Mapping[str, Any]) -> None:
-        """Pass the numbers of a step on."""
+        """Pass the numbers of a step on.
+
+        Those of the training alone: the phases around it count answers, from 1 again, and a tracker
+        that has seen a step drops what comes for an earlier one.
+        """
+        if progress.get("phase") in _COUNTED:
+            return
         if run in self._feeds and (numbers := numbers_of(progress)):
             for feed in self._feeds[run]:
                 feed.put({"step": progress.get("step", 0), "numbers": numbers})

@@ -384,6 +384,53 @@ async def test_the_day_begins_when_owners_are_asked(tmp_path: Path) -> None:
         assert (await states(bot), await bot.app.registry.active()) == (["passed"], 1)
 
 
+async def test_a_day_is_taken_over_through_one_that_nobody_was_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """v1 is asked about; v2 ends late and is not asked about yet when v3 ends."""
+    clock, busy = Later(), [""]
+    async with open_asking(tmp_path, ask="before", clock=clock) as bot:
+
+        async def pressure() -> str:
+            return busy[0]
+
+        monkeypatch.setattr(bot.app.scheduler, "pressure", pressure)
+        await trained(bot)
+        await asked(bot)
+        clock.ahead = DAY * 20 / 24
+        busy[0] = "somebody works at this computer"
+        await trained(bot)
+        clock.ahead += 600
+        busy[0] = ""
+        await trained(bot)
+        await bot.app.comparer.look()
+        await asked(bot, 2)
+        clock.ahead = DAY + 60
+        await bot.app.comparer.look()
+        assert await states(bot) == ["superseded", "superseded", "passed"]
+        assert await bot.app.registry.active() == 3
+
+
+async def test_rounds_that_come_faster_than_questions_can_be_written_go_live_after_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Later()
+    async with open_asking(tmp_path, ask="before", clock=clock) as bot:
+
+        async def busy() -> str:
+            return "somebody works at this computer"
+
+        monkeypatch.setattr(bot.app.scheduler, "pressure", busy)
+        for _ in range(4):
+            await trained(bot)
+            await bot.app.comparer.look()
+            assert await bot.app.registry.active() == 0
+            clock.ahead += DAY / 4
+        clock.ahead += 60
+        await bot.app.comparer.look()
+        assert await bot.app.registry.active() == 4
+
+
 async def test_a_question_that_cannot_be_written_in_a_day_is_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

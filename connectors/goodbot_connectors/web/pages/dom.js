@@ -15,6 +15,16 @@ export function button(label, properties = {}, ...children) {
   return el("button", { type: "button", ...properties }, ...children, label);
 }
 
+const SETTLED_MS = 500;
+
+// A button that comes where another one was pressed: it is dead at first, for the second half of a
+// double click was not meant for it.
+export function latecomer(label, properties) {
+  const node = button(label, { ...properties, disabled: true });
+  setTimeout(() => { node.disabled = false; }, SETTLED_MS);
+  return node;
+}
+
 export function emoji(sign) {
   return el("span", { "aria-hidden": "true", class: "sign" }, sign);
 }

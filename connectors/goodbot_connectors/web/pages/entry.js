@@ -1,6 +1,6 @@
 // One message on the page: a question, an answer with what can be said of it, or a word of goodbot's.
 
-import { announce, button, el, when } from "/files/dom.js";
+import { announce, button, el, latecomer, when } from "/files/dom.js";
 import { markdown } from "/files/markdown.js";
 import { RatingBar } from "/files/rating.js";
 
@@ -114,7 +114,7 @@ export function commandNote(frame, press, dismiss) {
 function choices(offered, press) {
   const row = el("div", { class: "offer-row", role: "group", "aria-label": "Choices" });
   for (const one of offered) {
-    row.append(button(one.label, { class: "chip small", onclick: () => { row.remove(); press(one.action); } }));
+    row.append(latecomer(one.label, { class: "chip small", onclick: () => { row.remove(); press(one.action); } }));
   }
   return row;
 }

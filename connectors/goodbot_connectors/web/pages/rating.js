@@ -1,7 +1,7 @@
 // What stands under an answer: good, bad, stars, why, a better answer, undo, and what follows a rating.
 // It shows what `said` says, and tells `act(event)` what was pressed.
 
-import { button, el, emoji, find } from "/files/dom.js";
+import { button, el, emoji, find, latecomer } from "/files/dom.js";
 
 const THUMBS = [
   { action: "good", sign: "👍", label: "Good", value: 1 },
@@ -134,7 +134,7 @@ export class RatingBar {
     const group = el("div", { class: "offer-row", role: "group", "aria-label": "Another answer" });
     group.append(el("span", { class: "offer-label" }, "Try again:"));
     for (const one of offer) {
-      group.append(button(one.label, { class: "chip small", onclick: () => this.press(one.action) }));
+      group.append(latecomer(one.label, { class: "chip small", onclick: () => this.press(one.action) }));
     }
     this.offer.append(group);
   }
