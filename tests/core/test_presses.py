@@ -62,6 +62,7 @@ async def test_rollback_asks_back_for_exactly_what_it_does(tmp_path: Path) -> No
         assert done.text.startswith("the base model answers now.")
         again = await bot.chat.press(answer, button.action)
         assert again.offer, "what was confirmed is done once"
+        assert again.text.startswith("This keeps the base model, which answers already")
 
 
 async def test_a_confirmation_is_of_one_person_and_one_minute(tmp_path: Path) -> None:

@@ -139,8 +139,13 @@ async def rollback(call: Call) -> Result:
     what = f"rollback from {active} to {target}"
     if not confirm.agreed(call, what, sure=sure):
         now = f"v{active}" if active else "the base model"
+        question = f"This lets {name} answer in place of {now}."
+        if target == active:
+            question = (
+                f"This keeps {name}, which answers already, and lets nothing that waits go live."
+            )
         return confirm.ask(
-            call, what, f"This lets {name} answer in place of {now}.",
+            call, what, question,
             command=f"rollback {target or 'base'} yes", label="Yes, roll back",
         )  # fmt: skip
     await call.services.scheduler.stop()

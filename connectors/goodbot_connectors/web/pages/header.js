@@ -44,11 +44,14 @@ export function signedOut() {
 // How far the next training is, as it was last told in this tab. Stars say “4 of 5” too.
 const COUNTED = /(\d{1,9}) of (\d{1,9})(?: until the next training|: the next training can start)/;
 
+const TOLD_MS = 2 * 60 * 1000; // then a training may have taken them
+
 export function remember(text) {
-  if (COUNTED.test(text)) sessionStorage.setItem("progress", text);
+  if (COUNTED.test(text)) sessionStorage.setItem("progress", `${Date.now()} ${text}`);
 }
 
 export function progress() {
-  const found = COUNTED.exec(sessionStorage.getItem("progress") || "");
+  const told = sessionStorage.getItem("progress") || "";
+  const found = Date.now() - Number.parseInt(told, 10) < TOLD_MS && COUNTED.exec(told);
   return found && { words: found[0], have: Number(found[1]), need: Number(found[2]) };
 }
