@@ -132,6 +132,19 @@ async def test_the_same_question_is_shown_once_and_long_ones_are_cut(tmp_path: P
         assert "…" in text
 
 
+async def test_what_goodbot_asked_of_the_model_is_no_question_of_theirs(tmp_path: Path) -> None:
+    """Another answer was asked for by a button, in goodbot's words."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        answer = await bot.say("Why is the sky blue?")
+        await bot.react(answer, "👎")
+        await bot.chat.again(answer, "long")
+        text = await bot.command("why")
+        assert "“Why is the sky blue?”" in text
+        assert "Answer again" not in text
+
+
 async def test_while_off_the_base_model_answers(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)

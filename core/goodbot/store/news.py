@@ -164,7 +164,7 @@ async def own_prompts(
     """The newest different questions of one person in one place, with what went before each.
 
     In a shared channel only what was said there; in private only what was said in private. Of their
-    last 300 answers.
+    last 300 answers, without those of which another was asked for in goodbot's words.
     """
     shared = channel.kind is ChannelKind.SHARED
     rows = await fetch(
@@ -172,6 +172,7 @@ async def own_prompts(
         "SELECT messages, max(seq) FROM (SELECT seq, messages FROM turns"  # noqa: S608
         " WHERE (connector, account, talker) = (?, ?, ?)"
         f" AND channel_kind = ? AND (NOT ? OR channel = ?) AND response <> '' AND {ASKABLE}"
+        " AND NOT EXISTS (SELECT 1 FROM retries r WHERE r.turn = turns.id)"
         " ORDER BY seq DESC LIMIT ?)"
         " GROUP BY json_extract(messages, '$[#-1].content') ORDER BY 2 DESC LIMIT ?",
         (
