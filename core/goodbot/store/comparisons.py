@@ -10,7 +10,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.server import Generated
-from goodbot.store import adapters, codec, turns
+from goodbot.store import adapters, codec, runs, turns
 from goodbot.store.claimable import Pool
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import Row, fetch, first
@@ -95,25 +95,19 @@ async def open_(
 ) -> None:
     """Ask which is better, in place of what is still open; part of the transaction that ends the run.
 
-    What waits on top of what has waited takes over its day: rounds that come faster than owners answer
-    would wait for ever.
+    What waits on top of what has waited takes over its day: frequent rounds would wait for ever.
     """
     since = now
     if (before := await current(db, pool)) is not None:
         await close(db, before, "superseded", now)
-        if held and before.held and (before.state == "asking" or await _took_over(db, before)):
+        asked = before.state == "asking" or await runs.ended_after(db, before.run, before.opened_at)
+        if held and before.held and asked:
             since = before.opened_at
     await db.execute(
         "INSERT INTO comparisons (scope, model, run, old, new, held, seed, state, opened_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 'preparing', ?)",
         (pool.scope, pool.model, run, old, new, held, secrets.randbits(31), since),
     )
-
-
-async def _took_over(db: aiosqlite.Connection, comparison: Comparison) -> bool:
-    """Whether its day began with one whose place it took."""
-    query = "SELECT 1 FROM runs WHERE id = ? AND finished_at > ?"
-    return bool(await fetch(db, query, (comparison.run, comparison.opened_at)))
 
 
 async def current(db: aiosqlite.Connection, pool: Pool) -> Comparison | None:

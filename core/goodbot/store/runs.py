@@ -103,6 +103,12 @@ async def changed_items(db: aiosqlite.Connection, run: int) -> list[str]:
     return [turn for turn, before in claimed if await ledger.lost(db, turn, before)]
 
 
+async def ended_after(db: aiosqlite.Connection, run: int, moment: float) -> bool:
+    """Whether it ended later than that."""
+    query = "SELECT 1 FROM runs WHERE id = ? AND finished_at > ?"
+    return bool(await fetch(db, query, (run, moment)))
+
+
 async def objection(db: aiosqlite.Connection, run: int) -> str:
     """Why what a run has trained must not be used; empty when nothing speaks against it."""
     rows = await fetch(
