@@ -87,7 +87,10 @@ class Ratings:
     async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
         """Strangers' reactions vanish; a talker who pressed a button is told who teaches."""
         deliberate = not event.source.startswith("reaction")
-        text = await strangers.who_teaches(db, event.user, event.channel) if deliberate else ""
+        text = ""
+        if deliberate:
+            talks = await self._admission.may_talk(db, event)
+            text = await strangers.who_teaches(db, event.user, event.channel, talks=talks)
         return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
 
     async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:

@@ -23,9 +23,11 @@ async def who_talks(db: aiosqlite.Connection, user: UserRef) -> str:
     )
 
 
-async def who_teaches(db: aiosqlite.Connection, user: UserRef, channel: ChannelRef) -> str:
-    """To a talker who has rated on purpose; empty where others read and they know."""
+async def who_teaches(
+    db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, *, talks: bool = True
+) -> str:
+    """To whoever has rated on purpose; empty where others read, or they may not talk, and they know."""
     first = await access.tell_once(db, f"rate {person(user)}")
-    if not first and channel.kind is not ChannelKind.PRIVATE:
+    if not first and not (talks and channel.kind is ChannelKind.PRIVATE):
         return ""
     return "Only the people its owner has named teach this bot."

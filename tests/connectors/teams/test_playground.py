@@ -196,7 +196,9 @@ async def test_each_thread_of_a_channel_is_a_conversation(
     one = await playground.say("one", playground.channel, mention=True)
     two = await playground.say("two", playground.channel, mention=True)
     await playground.say("one again", one["postConversationId"], mention=True)
-    first, other, again = await host.received(MessageEvent, 3)
+    # Each comes by a request of its own, and nothing says that they come in order.
+    said = {event.text: event for event in await host.received(MessageEvent, 3)}
+    first, other, again = said["one"], said["two"], said["one again"]
     assert first.channel == again.channel
     assert first.channel.id == other.channel.id == playground.channel
     assert first.channel.thread != other.channel.thread

@@ -83,7 +83,7 @@ def test_probes_that_wait_do_so_together(tmp_path: Path) -> None:
 
     started = time.monotonic()
     assert len(list(run([probe("p", waits)] * 8, examined(tmp_path)))) == 8
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 3.5, "one after the other they take four seconds"
 
 
 def test_the_exit_code_says_most() -> None:
