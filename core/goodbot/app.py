@@ -176,12 +176,14 @@ class App:
             store=store, server=self.server, dispatcher=self.dispatcher, plugins=plugins, clock=clock,
             config=config.serving, model=self.model, connectors=running, tenancy=self.tenancy,
             version_for=self.canary.version_for,
+            may_rate=authorization.may_rate,
         )  # fmt: skip
         self.connectors.model = ServedModel(
             server=self.server, model=self.model, config=config.serving, tenancy=self.tenancy,
             authorization=authorization, clock=clock, talked=self.scheduler.somebody_talks,
             active=self.registry.active, version_for=self.canary.version_for,
         )  # fmt: skip
+        self.connectors.progress = lambda: self.scheduler.progress
         answers = Answers(store=store, writer=writer, dispatcher=self.dispatcher, model=self.model)
         self.courier = Courier(store=store, clock=clock, connectors=running)
         self.news = OwnerNews(

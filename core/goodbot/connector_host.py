@@ -80,6 +80,14 @@ class ConnectorHost(Protocol):
         """
         ...
 
+    def learning(self) -> str:
+        """What a training does now, as `learning: 12/32, 2 min left`; empty while there is none."""
+        ...
+
+    def may_rate(self, user: UserRef) -> bool:
+        """Whether this person may teach the bot, now: their ratings are refused otherwise."""
+        ...
+
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
         """An answer that this person of ours has asked for or reported; None for any other.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import ChainMap
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from goodbot.people.login import Logins, default_grants
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.store import Store, inbox, turns
+from goodbot.training import progress
 from goodbot.web.http import Http
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class Host:
     ) -> None:  # fmt: skip
         self.address = connectors.http.address
         self.model = connectors.model
+        self._progress = connectors.progress
         self.clock = clock
         self.secrets = Secrets(spec.secrets, environ)
         self.stopping = asyncio.Event()
@@ -122,6 +124,13 @@ class Host:
             limit=limit,
         )  # fmt: skip
 
+    def learning(self) -> str:
+        now = self._progress()
+        return progress.brief(now) if now else ""
+
+    def may_rate(self, user: UserRef) -> bool:
+        return self._authorization.may_rate(user)
+
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
@@ -165,6 +174,8 @@ class Connectors:
         self.authorization = Authorization({**configured_grants(config, specs), **grants}, clock)
         self.model: OwnModel = NoModel()
         """What answers, set before `build`."""
+        self.progress: Callable[[], Mapping[str, Any] | None] = lambda: None
+        """What the training under way said last, set before `build`."""
         self._specs = {name: specs[name] for name in {*config.connectors, *grants}}
 
     def build(self, dispatcher: Dispatcher, store: Store, clock: Clock, logins: Logins) -> None:

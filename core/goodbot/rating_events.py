@@ -69,13 +69,13 @@ class Ratings:
         )
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
-            text = await self._progress.effect(db, event, rater)
-            offer = await self._offer(db, event, turn) if here else ()  # one tries again there
-            receipt = replace(receipt, text=text, offer=offer)
+            effect = await self._progress.effect(db, event, turn, rater)
+            again = await self._again(db, event, turn) if here else ()  # one tries again there
+            receipt = replace(receipt, text=effect.text, offer=(*again, *effect.offer))
             await ledger.set_receipt(db, event, receipt)
         return receipt
 
-    async def _offer(
+    async def _again(
         self, db: aiosqlite.Connection, event: RatingEvent, turn: str
     ) -> tuple[Button, ...]:
         """Another answer, for who has called the one that stands there bad and may talk there."""

@@ -76,7 +76,7 @@ class Writer:
         self, *, store: Store, server: Server, dispatcher: Dispatcher,
         plugins: PluginHost, clock: Clock, config: ServingConfig, model: ResolvedModel,
         connectors: Mapping[str, Connector], tenancy: Tenancy,
-        version_for: Callable[[ChannelRef], int | None],
+        version_for: Callable[[ChannelRef], int | None], may_rate: Callable[[UserRef], bool],
     ) -> None:  # fmt: skip
         """`version_for` names the version that is tried in a conversation; None: none is."""
         self._store = store
@@ -89,6 +89,7 @@ class Writer:
         self._model = model
         self._tenancy = tenancy
         self._version_for = version_for
+        self._may_rate = may_rate
 
     async def write(self, asked: Asked, stream: ReplyStream) -> Turn | None:
         """Generate an answer and store it; None when somebody was forgotten meanwhile.
@@ -153,9 +154,11 @@ class Writer:
         return await self._streamed(dataclasses.replace(request, version=None), stream)
 
     def reply(self, turn: Turn, reply_to: str = "") -> Reply:
-        """A turn as it goes out, with its buttons where it has any."""
-        private = turn.channel.kind is ChannelKind.PRIVATE
-        shown = private or self.connectors[turn.channel.connector].group_buttons
+        """A turn as it goes out, with buttons where somebody who may press them sees them."""
+        if turn.channel.kind is ChannelKind.PRIVATE:
+            shown = self._may_rate(turn.talker)
+        else:
+            shown = self.connectors[turn.channel.connector].group_buttons
         row = STAR_ROW if self.config.stars else THUMBS
         text = turn.response if turn.response.strip() else EMPTY
         return Reply(

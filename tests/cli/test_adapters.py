@@ -52,7 +52,7 @@ def test_in_and_out_in_every_format_and_in_again(
         0, ["v1 is here, from the PEFT directory poet. It does not answer: `rollback 1` lets it."],
     ), err  # fmt: skip
     code, out, _ = goodbot("adapters")
-    assert out.splitlines()[0].startswith("* base  tiny")
+    assert out.splitlines()[0].startswith("→ base  tiny")
     assert "v1  from base" in out.splitlines()[1]
     assert "imported" in out.splitlines()[1]
     shown = json.loads(goodbot("adapters", "show", "1", "--json")[1])

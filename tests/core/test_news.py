@@ -113,6 +113,60 @@ async def test_a_command_has_it_in_its_answer_and_no_second_message_comes(tmp_pa
         assert told(bot) == []
 
 
+WAITS = "Ratings of your private chats wait, since I talk to others, too: `/rl share on` lets them count."
+
+
+async def test_who_rates_in_private_hears_why_it_does_not_count(tmp_path: Path) -> None:
+    """Each time it is pressed or typed, with a button the first time; a reaction is told once."""
+    async with open_bot(tmp_path) as bot:
+        answers = await ask(bot, 4, user="rater")
+        first = await bot.chat.press(answers[0], "run:good", user="rater")
+        assert first.text.startswith(f"Good. 0 of 8 until the next training. {WAITS}")
+        assert first.offer == raters.SHARE
+        second = await bot.chat.press(answers[1], "run:bad", user="rater")
+        assert second.text.startswith(f"Bad. 0 of 8 until the next training. {WAITS}")
+        assert not set(raters.SHARE) & set(second.offer)
+        shared = await bot.chat.press(answers[1], raters.SHARE[0].action, user="rater")
+        assert "may train what others talk to" in shared.text
+        third = await bot.chat.press(answers[2], "run:good", user="rater")
+        assert third.text.startswith("Good. 3 of 8 until the next training. “")
+        assert raters.SHARE[0] not in third.offer
+        await bot.command("share", "off", user="rater")
+        other = await bot.chat.press(answers[3], "run:good", user="owner")
+        assert "This one waits until whoever asked says `/rl share on`" in other.text
+        assert not other.offer
+
+
+async def test_an_owner_who_is_no_longer_alone_is_told_so_once_for_reactions(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answers = await ask(bot, 3)
+        await bot.react(answers[0], "👍")
+        await until(lambda: told(bot))  # the milestone: it counts
+        await ask(bot, 1, user="rater")
+        await bot.react(answers[1], "👍")
+        await until(lambda: ("owner", WAITS) in told(bot))
+        await bot.react(answers[2], "👍")
+        await bot.command("status")
+        assert [text for _, text in told(bot)].count(WAITS) == 1
+        [notice] = [item for item in bot.chat.news if item.text == WAITS]
+        assert notice.buttons == (raters.SHARE[0].action,)
+
+
+async def test_an_answer_in_private_has_buttons_for_whoever_may_press_them(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        assert (await bot.say("Hello?")).buttons
+        assert not (await bot.say("Hello?", user="talker")).buttons
+
+
+async def test_three_stars_say_that_they_teach_nothing(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.say("Hello?")
+        assert "they teach nothing" in await bot.command("stars", "3")
+        assert "they teach nothing" not in await bot.command("stars", "4")
+
+
 async def test_it_survives_a_crash_between_the_commit_and_the_message(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         [answer] = await ask(bot, 1)

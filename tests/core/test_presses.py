@@ -62,7 +62,8 @@ async def test_rollback_asks_back_for_exactly_what_it_does(tmp_path: Path) -> No
         assert done.text.startswith("the base model answers now.")
         again = await bot.chat.press(answer, button.action)
         assert again.offer, "what was confirmed is done once"
-        assert again.text.startswith("This keeps the base model, which answers already")
+        assert again.text.startswith("Nothing was done: that counts within a minute")
+        assert "This keeps the base model, which answers already" in again.text
 
 
 async def test_a_confirmation_is_of_one_person_and_one_minute(tmp_path: Path) -> None:
@@ -76,6 +77,7 @@ async def test_a_confirmation_is_of_one_person_and_one_minute(tmp_path: Path) ->
         clock.advance(61)
         late = await bot.chat.press(answer, RESET.action)
         assert late.offer == (RESET,)
+        assert late.text.startswith("Nothing was done: that counts within a minute of the question")
         assert "left out;" in (await bot.chat.press(answer, RESET.action)).text
 
 

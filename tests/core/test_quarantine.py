@@ -18,7 +18,7 @@ def date(clock: VirtualClock, ago: float) -> str:
 
 
 async def since(bot: Bot, when: str) -> str:
-    assert f"say `rollback since {when} yes`" in await bot.command("rollback", f"since {when}")
+    assert f"say `/rl rollback since {when} yes`" in await bot.command("rollback", f"since {when}")
     return await bot.command("rollback", f"since {when} yes")
 
 

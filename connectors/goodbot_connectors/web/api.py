@@ -4,7 +4,7 @@
 |---|---|
 | `POST /api/login` | a one-time code for a session: `{"code": "…"}` |
 | `POST /api/logout` | ends this browser's session |
-| `GET /api/me` | who is signed in, their conversations, our clock |
+| `GET /api/me` | who is signed in, whether they may rate, their conversations, our clock |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
 | `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |
@@ -109,7 +109,8 @@ class Api:
         user = self._signed_in(request)
         listed = await self._shelf.list(user)
         return guard.answer({
-            "user": user, "now": int(self._host.clock.now() * 1000),
+            "user": user, "rates": self._host.may_rate(normalize.user_ref(user)),
+            "now": int(self._host.clock.now() * 1000),
             "conversations": [asdict(one) for one in listed],
         })  # fmt: skip
 
@@ -171,7 +172,7 @@ class Api:
             self._live.detach(user, page)
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
-            await line.close()
+            await line.close(code=page.code)
         return line
 
     def _signed_in(self, request: web.Request) -> str:

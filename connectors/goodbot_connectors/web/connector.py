@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from goodbot.buttons import is_command
 from goodbot.connector import Connector, ConnectorHost
 from goodbot.errors import RetriableError, StoreError
 from goodbot.events import (
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LOOK_SECONDS = 1.0
 NEWS_PLACE = "news"
 """The conversation in which goodbot speaks unasked."""
 
@@ -55,6 +58,7 @@ class WebConnector(Connector):
         self._live = Live()
         self._api = Api(host, self._sessions, self._shelf, self._live, self._take)
         self._running = False
+        self._looking: asyncio.Task[None] | None = None
         self.writing: set[tuple[str, str]] = set()
         self.stopped: set[tuple[str, str]] = set()
 
@@ -70,11 +74,20 @@ class WebConnector(Connector):
             await self._sessions.load()
             await self._shelf.load()
             self._running = True
+            self._looking = self.host.spawn(self._look(), "what a training does")
             logger.info("web: at %s", self.host.address)
 
     async def stop(self) -> None:
         self._running = False
+        if self._looking:
+            self._looking.cancel()
         self._live.close()
+
+    async def _look(self) -> None:
+        """Show on every page what a training does, while it goes on."""
+        while True:
+            self._live.stand(learning=self.host.learning())
+            await self.host.clock.sleep(_LOOK_SECONDS)
 
     # In
 
@@ -95,6 +108,8 @@ class WebConnector(Connector):
             await self._asked(event, receipt)
         elif isinstance(event, RatingEvent) and receipt.outcome is Outcome.ACCEPTED:
             await self._rated(event)
+        elif isinstance(event, PressEvent) and receipt.outcome is Outcome.ACCEPTED:
+            await self._chosen(event)
         return {
             "taken": normalize.own_id(event.event_id), "outcome": receipt.outcome.value,
             "text": receipt.text, "turn": receipt.turn,
@@ -122,6 +137,27 @@ class WebConnector(Connector):
             self._live.tell(event.user.id, frame)
             await self.save(event.channel)
 
+    async def _chosen(self, event: PressEvent) -> None:
+        """What goodbot asked unasked is asked once: what was pressed takes the place of the buttons."""
+        asked = await self._unasked(event)
+        for button in asked.buttons if asked else ():
+            if asked and button.action == event.action:
+                answered = replace(asked, buttons=(), note=f"You chose {button.label}.")
+                await self._put(event.channel, answered)
+
+    async def _unasked(self, event: PressEvent) -> Entry | None:
+        """What goodbot said unasked, where it is that at which something was pressed."""
+        if not event.message_id or not self._shelf.knows(event.user.id):  # forgotten meanwhile
+            return None
+        entry = (await self.conversation(event.channel)).get(event.message_id)
+        return entry if entry is not None and entry.by == NEWS else None
+
+    async def _put(self, channel: ChannelRef, entry: Entry) -> None:
+        """Show an entry on its pages, and keep it."""
+        conversation = await self.conversation(channel)
+        self.show(channel, conversation.put(entry))
+        await self.save(channel)
+
     # Out
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
@@ -130,9 +166,7 @@ class WebConnector(Connector):
                 id=uuid.uuid4().hex, by=NEWS, text=reply.text, at=self.now_ms(),
                 buttons=reply.buttons,
             )  # fmt: skip
-            conversation = await self.conversation(channel)
-            self.show(channel, conversation.put(entry))
-            await self.save(channel)
+            await self._put(channel, entry)
             return (MessageRef(channel=channel, id=entry.id),)
         return await PageStream(self, channel, fresh=uuid.uuid4().hex).finish(reply)
 
@@ -140,8 +174,7 @@ class WebConnector(Connector):
         conversation = await self.conversation(message.channel)
         if (there := conversation.get(message.id)) is not None:
             entry = replace(there, text=reply.text, turn=reply.turn, buttons=reply.buttons)
-            self.show(message.channel, conversation.put(entry))
-            await self.save(message.channel)
+            await self._put(message.channel, entry)
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> PageStream:
         return PageStream(self, channel, reply_to=reply_to, fresh=uuid.uuid4().hex)
@@ -155,6 +188,8 @@ class WebConnector(Connector):
             return  # it stands at the message
         if isinstance(event, PressEvent) and not receipt.text:
             return
+        if isinstance(event, PressEvent) and await self._followed(event, receipt):
+            return
         words = f"{event.name} {event.args}".strip() if isinstance(event, CommandEvent) else ""
         self._live.tell(event.user.id, {
             "receipt": receipt.text, "of": normalize.own_id(event.event_id),
@@ -162,6 +197,19 @@ class WebConnector(Connector):
             "command": words, "in": event.channel.thread,
             "offer": [asdict(button) for button in receipt.offer],
         })  # fmt: skip
+        if isinstance(event, CommandEvent) or (isinstance(event, PressEvent) and is_command(event)):
+            self._live.stale(event.user.id)  # a `reset` takes every rating off, `good` adds one
+
+    async def _followed(self, event: PressEvent, receipt: Receipt) -> bool:
+        """What comes of a press at something that was said unasked is said there, too, and stays."""
+        if await self._unasked(event) is None:
+            return False
+        entry = Entry(
+            id=f"n-{normalize.own_id(event.event_id)}", by=NEWS, text=receipt.text,
+            at=self.now_ms(), buttons=receipt.offer,
+        )  # fmt: skip
+        await self._put(event.channel, entry)
+        return True
 
     async def private(self, user: str) -> ChannelRef | None:
         """A conversation of goodbot's own, with whoever has been here."""

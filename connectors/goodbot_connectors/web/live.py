@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from aiohttp import WSCloseCode
+
 _REMEMBERED = 2000
 """Frames of one person that a page may have missed …"""
 _MOST_REMEMBERED = 1_000_000
@@ -21,12 +23,17 @@ _BEHIND = 5000
 """Frames that a page may leave unread before it is let go; it comes back and reads anew …"""
 _MOST_BEHIND = 2_500_000
 """… and their characters."""
+FORGOTTEN = 4001
+"""The code with which the line of somebody ends who is forgotten; from 4000 on they are ours to name."""
 _MOST_PAGES = 100
 """Open pages of one person."""
 
 
 class Page:
     """One open page, as the hub sees it: iterate over the frames to send, as text."""
+
+    code: int = WSCloseCode.OK
+    """Why it ends, as the browser is told."""
 
     def __init__(self, session: str) -> None:
         self.session = session
@@ -62,6 +69,7 @@ class Live:
         self._frames: dict[str, deque[tuple[int, str]]] = {}
         self._characters: dict[str, int] = {}
         self._pages: dict[str, list[Page]] = {}
+        self._standing: dict[str, Any] = {}
 
     def last(self, user: str) -> str:
         """The name of the newest frame of a person; a state that is read now holds all up to it."""
@@ -75,14 +83,29 @@ class Live:
         for page in self._pages.get(user, ()):
             page.give(text)
 
+    def stand(self, **now: Any) -> None:
+        """What every page shows until it is said otherwise, also one that opens later."""
+        if now != self._standing:
+            self._standing = now
+            for user, pages in self._pages.items():
+                for page in pages:
+                    page.give(self._stands(user))
+
+    def stale(self, user: str) -> None:
+        """What a person's open pages show may have changed in more than can be told: read it anew."""
+        for page in self._pages.get(user, ()):
+            page.give(self._stale(user))
+
     def attach(self, user: str, session: str, after: str = "") -> Page:
         """A page opens, or comes back and has seen the frames up to `after`."""
         page = Page(session)
         missed = self._since(user, after)
         if missed is None:
-            page.give(json.dumps({"n": self.last(user), "stale": True}))
+            page.give(self._stale(user))
         for frame in missed or ():
             page.give(frame)
+        if self._standing:
+            page.give(self._stands(user))
         pages = self._pages.setdefault(user, [])
         pages.append(page)
         if len(pages) > _MOST_PAGES:
@@ -105,10 +128,18 @@ class Live:
                     page.close()
 
     def forget(self, user: str) -> None:
-        """Keep no frame of a person."""
+        """Keep no frame of a person; their pages are told why they end."""
+        for page in self._pages.get(user, ()):
+            page.code = FORGOTTEN
         self.close(user=user)
         self._frames.pop(user, None)
         self._characters.pop(user, None)
+
+    def _stale(self, user: str) -> str:
+        return json.dumps({"n": self.last(user), "stale": True})
+
+    def _stands(self, user: str) -> str:
+        return json.dumps({"n": self.last(user), **self._standing})
 
     def _remember(self, user: str, number: int, text: str) -> None:
         frames = self._frames.setdefault(user, deque())

@@ -3,7 +3,7 @@
 Each has an `id` of the page's own, which makes sending it again harmless; `at`, when it was done, in
 milliseconds of our clock as the page knows it; and `in`, the conversation:
 
-- `{"say": "…"}` is answered; `/rl NAME ARGS` typed there is a command;
+- `{"say": "…"}` is answered; `/rl NAME ARGS` typed there is a command, and so is `/NAME ARGS`;
 - `{"press": "ACTION", "turn", "message"}` is a button; of any connector's answer if it rates;
 - `{"undo": "SOURCE", "turn"}` takes back what a button said: `button`, `stars`, or all that was said;
 - `{"comment": "…", "turn"}` is what was wrong, `{"better": "…", "turn"}` what it should have been.
@@ -14,6 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from goodbot.buttons import rating
+from goodbot.commands import TABLE
+from goodbot.commands.base import find
 from goodbot.errors import UsageError
 from goodbot.events import (
     ChannelKind,
@@ -109,11 +111,19 @@ def own_id(event_id: str) -> str:
 
 
 def _said(text: str, id_: str, common: dict[str, Any]) -> Event:
-    verb, *words = text.split(maxsplit=2)
+    verb, args = _parted(text)
     if verb.casefold() == "/rl":
-        name, args = (words[0] if words else "help"), (words[1] if len(words) > 1 else "")
-        return CommandEvent(**common, name=name, args=args, message_id=id_)
+        name, args = _parted(args)
+        return CommandEvent(**common, name=name or "help", args=args, message_id=id_)
+    if verb[:1] == "/" and verb[1:] and find(TABLE, verb[1:]):
+        return CommandEvent(**common, name=verb[1:], args=args, message_id=id_)
     return MessageEvent(**common, text=text, message_id=id_, addressed=True)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The first word, and the rest."""
+    first, rest = (*text.split(maxsplit=1), "", "")[:2]
+    return first, rest
 
 
 def _fit(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from goodbot.buttons import run
 from goodbot.clock import Clock
 from goodbot.commands.base import Call, Result
+from goodbot.events import ChannelKind
 from goodbot.people.authorization import person
 
 SECONDS = 60.0
@@ -38,13 +39,27 @@ def agreed(call: Call, what: str, *, sure: bool) -> bool:
     return call.direct or (sure and call.services.confirmations.take(call, what))
 
 
-def ask(call: Call, what: str, question: str, *, command: str, label: str) -> Result:
-    """Ask a person back; `command`, said or pressed by them here within a minute, does it."""
+def ask(
+    call: Call, what: str, question: str, *, command: str, label: str, personal: bool = False
+) -> Result:
+    """Ask a person back; `command`, said or pressed by them here within a minute, does it.
+
+    `personal`: what is asked in a shared channel, they are asked in private.
+    """
     call.services.confirmations.ask(call, what)
+    elsewhere = personal and call.event.channel.kind is ChannelKind.SHARED
     return Result(
-        text=f"{question} To do it, say `{command}` here within a minute.",
+        text=f"{_too_late(call)}{question} To do it, say `/rl {command}` "
+        f"{'in the same channel' if elsewhere else 'here'} within a minute.",
         offer=(run(command, label),), data={"asked": True},
     )  # fmt: skip
+
+
+def _too_late(call: Call) -> str:
+    """What comes before a question that was answered before it was asked, or long after."""
+    if call.args[-1:] != ("yes",):
+        return ""
+    return "Nothing was done: that counts within a minute of the question. "
 
 
 def _key(call: Call, what: str) -> _Key:

@@ -41,7 +41,7 @@ class Liked:
 
 
 async def listed(call: Call) -> Result:
-    """The tree of versions; `*` marks the one that answers."""
+    """The tree of versions; `→` marks the one that answers: `*` would be a list in a chat."""
     s = call.services
     registry = s.registry
     active, rows = await registry.active(), await registry.rows()
@@ -81,7 +81,7 @@ async def listed(call: Call) -> Result:
 
 def _line(lead: str, text: str, liked: Liked | None, active: bool) -> str:
     told = f"  {liked.text}" if liked else ""
-    return f"{'*' if active else ' '} {lead}{text}{told}"
+    return f"{'→' if active else ' '} {lead}{text}{told}"
 
 
 def _state(row: AdapterRow) -> list[str]:

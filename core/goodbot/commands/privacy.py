@@ -6,11 +6,10 @@ import asyncio
 
 import aiosqlite
 
-from goodbot import buttons
+from goodbot.commands import confirm
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError, UsageError
-from goodbot.events import ChannelKind
 from goodbot.people.authorization import Grant, person
 from goodbot.store import access, exporting, forgetting, people
 
@@ -43,11 +42,11 @@ async def forget(call: Call) -> Result:
     connector, _, id_ = who.partition(":")
     if not id_ or connector not in s.authorization.connectors:
         raise UsageError(_FORGET_ANYBODY)
-    if not (sure and (call.direct or s.confirmations.take(call, f"forget {who}"))):
-        s.confirmations.ask(call, f"forget {who}")
-        return Result(
-            text=await _question(call, who, word), data={"asked": True},
-            offer=(buttons.run(f"forget {word} yes", "Yes, delete it all"),),
+    what = f"forget {who}"
+    if not (sure and confirm.agreed(call, what, sure=sure)):  # a program says `yes` as well
+        return confirm.ask(
+            call, what, await _question(call, who, word), command=f"forget {word} yes",
+            label="Yes, delete it all", personal=True,
         )  # fmt: skip
     return await _forget(call, who)
 
@@ -55,13 +54,10 @@ async def forget(call: Call) -> Result:
 async def _question(call: Call, who: str, word: str) -> str:
     accounts = await call.services.store.read(lambda db: people.accounts(db, who))
     whose = "you" if word == "me" else who
-    shared = call.event.channel.kind is ChannelKind.SHARED  # they are asked in private
     several = f", of all {len(accounts)} linked accounts" if len(accounts) > 1 else ""
     return (
         f"This deletes what is stored of {whose}: words, answers, ratings{several}. Adapters that "
-        "learnt from them are withdrawn or trained anew, and erased. It cannot be undone. "
-        f"To do it, say `forget {word} yes` {'in the same channel' if shared else 'here'} "
-        "within a minute."
+        "learnt from them are withdrawn or trained anew, and erased. It cannot be undone."
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import aiosqlite
 
-from goodbot.events import RatingEvent, RatingKind
+from goodbot.buttons import run
+from goodbot.events import Button, RatingEvent, RatingKind
 from goodbot.news.courier import Courier, Notice
 from goodbot.ratings import STARS, is_stars
 from goodbot.store import Store, access, news
@@ -16,12 +19,23 @@ _STREAK = (
     f"Your last {news.STREAK} ratings were all “bad”. Rate good answers too: from “bad” alone "
     "I learn what you dislike, not what you like."
 )
+_NEITHER = "Three stars lean to neither side: they teach nothing."
 _MILESTONE = "progress "
+_CONSENT = "consent "
+SHARE = (run("share on", "Share my private chats"),)
+"""Pressed by whoever speaks in private and rates what they hear."""
 _SAID = {
     RatingKind.RETRACT: "Taken back.",
     RatingKind.COMMENT: "Your reason is kept.",
     RatingKind.BETTER: "Your better answer is kept.",
 }
+
+
+class Effect(NamedTuple):
+    """What somebody is told of a rating of theirs, and what they may press next."""
+
+    text: str
+    offer: tuple[Button, ...] = ()
 
 
 class Progress:
@@ -42,17 +56,31 @@ class Progress:
         """Keys that the store is known to hold: most ratings need not ask."""
         self._due: dict[str, list[Notice]] = {}
 
-    async def effect(self, db: aiosqlite.Connection, event: RatingEvent, person: str) -> str:
-        """The text of a rating's receipt. Part of the transaction that has folded the rating.
+    async def effect(
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str, person: str
+    ) -> Effect:
+        """What a rating's receipt says. Part of the transaction that has folded the rating.
 
         `person` is the account that it came from, `connector:id`.
         """
-        level = await news.level(db, self._pool, person, self._needed)
+        level = await news.level(db, self._pool, person, self._needed, turn)
         counted = progress(level.available, self._needed)
         if event.kind is not RatingKind.RATE:
-            return f"{_SAID.get(event.kind, 'Kept.')} {counted}"
+            return Effect(f"{_SAID.get(event.kind, 'Kept.')} {counted}")
         sentences = [f"{_said(event)}. {counted}"]
+        if not event.value:
+            sentences.append(_NEITHER)
+        offer: tuple[Button, ...] = ()
         words = await self._words(db, level)
+        if level.waits_for:
+            key, waits = f"{_CONSENT}{person}", _waits(level, person)
+            if event.source.startswith("reaction"):
+                if await self._is_new(db, key):
+                    words[key] = waits
+            else:
+                sentences.append(waits)
+                if level.waits_for == person and await access.tell_once(db, key):
+                    offer = SHARE
         if event.source.startswith("reaction"):
             if words:
                 self._due[event.event_id] = self._notices(words, level, person)
@@ -62,7 +90,7 @@ class Progress:
             for key, sentence in words.items():
                 if await access.tell_once(db, key) and sentence:
                     sentences.append(sentence)
-        return " ".join(sentences)
+        return Effect(" ".join(sentences), offer)
 
     def due(self, event: RatingEvent) -> list[Notice]:
         """After the commit: what the rater of this reaction is to be told."""
@@ -108,6 +136,7 @@ class Progress:
                 key=key,
                 person=person,
                 text=f"{counted} {sentence}".strip() if key.startswith(_MILESTONE) else sentence,
+                buttons=SHARE if key.startswith(_CONSENT) and level.waits_for == person else (),
             )
             for key, sentence in words.items()
         ]
@@ -135,6 +164,16 @@ class Progress:
                 return "my owner can train me"
             case time:
                 return f"I train at {time}"
+
+
+def _waits(level: news.Level, person: str) -> str:
+    """Why a rating does not count yet."""
+    if level.waits_for == person:
+        return (
+            "Ratings of your private chats wait, since I talk to others, too: `/rl share on` lets "
+            "them count."
+        )
+    return "This one waits until whoever asked says `/rl share on`: it was said in private."
 
 
 def _said(event: RatingEvent) -> str:

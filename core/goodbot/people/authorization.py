@@ -104,6 +104,10 @@ class Authorization:
         """Whether a person has a grant."""
         return self.level(user) >= grant
 
+    def may_rate(self, user: UserRef) -> bool:
+        """Whether a person teaches the bot."""
+        return self.may(user, Grant.RATE)
+
     def is_owner(self, who: str) -> bool:
         """Whether `connector:id` may administer."""
         return self.level_of(who) is Grant.ADMINISTER

@@ -10,6 +10,7 @@ import aiosqlite
 
 from goodbot.events import ChannelKind, ChannelRef, Message, UserRef
 from goodbot.store.claimable import COUNT, Pool
+from goodbot.store.consent import CONSENT, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first
@@ -18,6 +19,10 @@ STREAK = 8
 """So many bad ratings in a row are worth a word."""
 
 _STREAK = f"SELECT value FROM labels WHERE rater = {IDENTITY} ORDER BY event_seq DESC LIMIT :streak"  # noqa: S608
+_WAITS = (
+    f"SELECT {PERSON} FROM turns t WHERE t.id = :turn AND t.scope = :scope AND t.trainable"  # noqa: S608
+    f" AND NOT {CONSENT}"
+)
 _NEWEST = 300
 """Answers that somebody's last questions are looked for in."""
 
@@ -34,6 +39,8 @@ class Level:
     """The key that the person's labels are kept under."""
     streak: bool
     """The last `STREAK` of them are all bad."""
+    waits_for: str = ""
+    """Whose consent the rated answer waits for, as `connector:id`: it was said in private."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,17 +58,21 @@ class Material:
     """Of the good and the bad ones, answers of other models."""
 
 
-async def level(db: aiosqlite.Connection, pool: Pool, person: str, limit: int) -> Level:
-    """Where it stands for `connector:id`. One trip to the database: every rating makes it."""
+async def level(
+    db: aiosqlite.Connection, pool: Pool, person: str, limit: int, turn: str = ""
+) -> Level:
+    """Where it stands for `connector:id`, who has rated `turn`. One trip: every rating makes it."""
     rows = await fetch(
         db,
         f"SELECT {IDENTITY}, ({COUNT}),"  # noqa: S608
         " coalesce((SELECT id FROM runs WHERE scope = :scope ORDER BY id DESC LIMIT 1), 0),"
-        f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0)",
-        {**pool.values(), "person": person, "limit": limit, "streak": STREAK},
+        f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0), coalesce(({_WAITS}), '')",
+        {**pool.values(), "person": person, "limit": limit, "streak": STREAK, "turn": turn},
     )
-    rater, available, round_, bad = first(rows) or (person, 0, 0, 0)
-    return Level(available=available, round=round_, rater=rater, streak=bad == STREAK)
+    rater, available, round_, bad, waits = first(rows) or (person, 0, 0, 0, "")
+    return Level(
+        available=available, round=round_, rater=rater, streak=bad == STREAK, waits_for=waits
+    )
 
 
 async def streak_since(db: aiosqlite.Connection, rater: str) -> int:

@@ -67,6 +67,10 @@ class RecordingHost:
         """What answers; a test sets another."""
         self.waiting: list[Waiting] = []
         """What is in the inbox of whoever asks, newest first."""
+        self.trains = ""
+        """What `learning` answers."""
+        self.talkers: set[str] = set()
+        """User ids of those who may talk, but not rate."""
         self.own_turns: dict[str, OwnTurn] = {}
         """What `own_turn` finds, by turn."""
         self.codes: dict[str, str] = {}
@@ -165,6 +169,14 @@ class RecordingHost:
             and (entry.label is not None or entry.stars is not None) is rated
         ]
         return found[:limit]
+
+    def learning(self) -> str:
+        """What `trains` says."""
+        return self.trains
+
+    def may_rate(self, user: UserRef) -> bool:
+        """Whoever is not among `talkers`."""
+        return user.id not in self.talkers
 
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
         """What `own_turns` has by that id; that `user` may see it is the test's affair."""

@@ -57,6 +57,11 @@ def sentence(progress: Mapping[str, Any]) -> str:
     return f"{phase(progress)}: {told}" if told else phase(progress)
 
 
+def brief(progress: Mapping[str, Any]) -> str:
+    """For whoever looks while they do something else: `learning: 12/32, 2 min left`."""
+    return sentence({name: progress.get(name) for name in ("phase", "step", "steps", "eta")})
+
+
 def left(seconds: float) -> str:
     """`45 s left`, `12 min left`, `3.5 h left`."""
     if seconds < 100:

@@ -188,7 +188,11 @@ class WebPeer:
         ]
 
     async def notices(self, user: str = "ada") -> Sequence[str]:
-        return [frame["receipt"] for frame in await self._receipts(user)]
+        told = [frame["receipt"] for frame in await self._receipts(user)]
+        frames = self.browsers[user].frames if user in self.browsers else []
+        entries = [frame["entry"] for frame in frames if "entry" in frame]
+        # What comes of a press at what goodbot said unasked stays, as everything there does.
+        return told + [entry["text"] for entry in entries if entry["id"].startswith("n-")]
 
     async def offers(self, user: str = "ada") -> Sequence[str]:
         offered = [frame["offer"] for frame in await self._receipts(user) if frame["offer"]]

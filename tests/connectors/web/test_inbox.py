@@ -32,7 +32,7 @@ async def test_the_inbox_is_rated_by_keyboard(ada: Person, bot: Scripted) -> Non
     await ada.key("s")
     await ada.sees("Question 2?")
     await ada.key("2")
-    await ada.sees("All rated")
+    await ada.sees("One answer skipped")
     rated = [(event.turn, event.value, event.source) for event in told(bot)]
     assert rated == [("t0", 1.0, "button"), ("t2", -0.5, "stars")]
     await ada.sees("13 of 40")
@@ -112,7 +112,24 @@ async def test_pressing_fast_at_the_end_of_a_page_takes_nothing_back(
     await ada.key(*"s" * 9)
     await ada.sees("Question 59?")
     await ada.key("s")
+    await ada.sees("59 answers skipped")
+
+
+async def test_what_was_skipped_comes_again_and_what_is_new_by_itself(
+    ada: Person, bot: Scripted
+) -> None:
+    bot.waiting.append(waiting("t1", "Question 1?", "Answer."))
+    await ada.page.clock.install()
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.sees("Question 1?")
+    await ada.key("s")
+    await ada.page.get_by_role("button", name="Show them again").click()
+    await ada.sees("Question 1?")
+    await ada.key("g")
     await ada.sees("All rated")
+    bot.waiting.insert(0, waiting("t2", "Question 2?", "Answer."))
+    await ada.page.clock.run_for(16_000)
+    await ada.sees("Question 2?")
 
 
 async def test_the_focus_goes_on_to_the_next_answer(ada: Person, bot: Scripted) -> None:

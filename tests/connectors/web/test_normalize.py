@@ -48,7 +48,8 @@ def test_a_message_is_told_as_it_was_typed() -> None:
     ("typed", "name", "args"),
     [
         ("/rl", "help", ""), ("/RL Status", "Status", ""), ("/rl  good  t1 ", "good", "t1"),
-        ("/rl better It is\nfour.", "better", "It is\nfour."),
+        ("/rl better It is\nfour.", "better", "It is\nfour."), ("/good", "good", ""),
+        ("/Better\nIt is four.", "Better", "It is four."), ("/?", "?", ""),
     ],
 )  # fmt: skip
 def test_commands_are_typed(typed: str, name: str, args: str) -> None:

@@ -80,7 +80,8 @@ async def test_who_signs_in_in_the_same_browser_does_nothing_in_the_other_s_tab(
 
 
 async def test_a_tab_that_has_not_heard_of_it_is_refused(ada: Person, bot: Scripted) -> None:
-    await ada.page.goto(f"{bot.address}/rate")  # has no line on which it would hear
+    await ada.page.route_web_socket("**/api/live*", lambda _: None)  # so it does not hear of it
+    await ada.page.goto(f"{bot.address}/rate")
     bot.waiting.append(waiting("t1", "Question?", "Answer."))
     await ada.page.reload()
     await ada.sees("Question?")
@@ -422,7 +423,7 @@ _WATCH = """() => {
 async def test_a_question_unasked_has_buttons_of_which_one_is_pressed(
     ada: Person, bot: Scripted
 ) -> None:
-    """Also after a reload, for a press that was never made; what comes of it is a note."""
+    """Also after a reload, as long as none was; what comes of it is news, too."""
     channel = await bot.connector.private("ada")
     assert channel is not None
     choices = (
@@ -437,6 +438,7 @@ async def test_a_question_unasked_has_buttons_of_which_one_is_pressed(
     await row.get_by_role("button", name="B", exact=True).click()
     await until(lambda: [e for e in bot.events if isinstance(e, PressEvent)])
     assert [e.action for e in bot.events if isinstance(e, PressEvent)] == ["run:compare 7 b"]
+    await ada.sees("You chose B.")
     assert await row.count() == 0
     [press] = [e for e in bot.events if isinstance(e, PressEvent)]
     receipt = Receipt(
@@ -449,8 +451,74 @@ async def test_a_question_unasked_has_buttons_of_which_one_is_pressed(
     assert await row.get_by_role("button").count() == 1
     # It may have come under a pointer that clicks twice: dead at first, and soon alive.
     assert (await ada.page.evaluate("window.dead"))[0] is True
-    await row.get_by_role("button").click()
+    await ada.page.reload()
+    await ada.sees("You chose B.")
+    await row.get_by_role("button", name="A", exact=True).click()  # of the next question alone
     await until(lambda: len([e for e in bot.events if isinstance(e, PressEvent)]) == 2)
+    await ada.sees("You chose A.")
+
+
+async def test_who_may_not_rate_is_shown_nothing_of_it(chromium: Any, bot: Scripted) -> None:
+    bot.talkers = {"bob"}
+    async with person(chromium) as bob:
+        await bob.come_back(bot, "bob")
+        await bob.sees("Ask anything.")
+        assert not await bob.page.get_by_text("Then say whether the answer was good").is_visible()
+        assert not await bob.page.get_by_role("link", name="Rate").is_visible()
+        await bob.page.goto(f"{bot.address}/rate")
+        await bob.sees("Only the people its owner has named teach this bot")
+
+
+async def test_what_a_training_does_is_in_sight(ada: Person, bot: Scripted) -> None:
+    bot.trains = "learning: 12/32, 2 min left"
+    await ada.sees("learning: 12/32, 2 min left")
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.sees("learning: 12/32, 2 min left")  # a page that opens later
+    bot.trains = ""
+    await ada.page.locator("#learning").wait_for(state="hidden")
+
+
+async def test_a_slash_is_enough_for_a_command(ada: Person, bot: Scripted) -> None:
+    await ada.page.get_by_label("Message", exact=True).fill("/help")
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("You typed help.")
+
+
+async def test_what_is_too_long_is_not_cut_off_unsaid(ada: Person, bot: Scripted) -> None:
+    field = ada.page.get_by_label("Message", exact=True)
+    await field.fill("x" * 33_000)
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("That is too long: at most 32000 characters.")
+    assert len(await field.input_value()) == 33_000, "it is given back"
+
+
+async def test_a_better_answer_that_was_left_is_there_again(ada: Person, bot: Scripted) -> None:
+    await ada.ask("hello")
+    await ada.page.get_by_role("button", name="Better answer").click()
+    words = ada.page.get_by_label("What should the answer have been?")
+    await words.fill("half a sent")
+    await ada.page.keyboard.press("Escape")
+    await ada.page.get_by_role("button", name="Better answer").click()
+    assert await words.input_value() == "half a sent"
+
+
+async def test_who_was_never_here_is_not_told_that_they_are_signed_out(
+    chromium: Any, bot: Scripted
+) -> None:
+    async with person(chromium) as bob:
+        await bob.open(bot.address)
+        await bob.page.get_by_role("heading", name="Sign in to goodbot").wait_for()
+        assert await bob.page.get_by_text("signed out").count() == 0
+
+
+async def test_who_is_forgotten_is_told_so_in_every_tab(ada: Person, bot: Scripted) -> None:
+    first = ada.page
+    await ada.open(f"{bot.address}/rate")
+    await ada.page.locator("#sign-out").wait_for()
+    await bot.connector.forget("ada")
+    for page in (first, ada.page):
+        await page.get_by_role("heading", name="You are forgotten").wait_for()
+        assert await page.locator("#user").inner_text() == ""
 
 
 async def test_people_see_their_own_only(chromium: Any, ada: Person, bot: Scripted) -> None:

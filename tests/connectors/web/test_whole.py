@@ -137,12 +137,15 @@ async def test_a_command_and_its_confirmation(
         await field.fill("/rl good")
         await owner.page.keyboard.press("Enter")
         await label_is(bot, ("web:owner", 1.0, None))
-        await owner.page.reload()
         await pressed(owner.page.locator("article.bot"), "Good").wait_for()
+        await field.fill("/rl reset")
+        await owner.page.keyboard.press("Enter")
+        await owner.page.get_by_role("button", name="Yes, begin anew").click()
+        await pressed(owner.page.locator("article.bot"), "Good").wait_for(state="detached")
         await field.fill("/rl forget me")
         await owner.page.keyboard.press("Enter")
         await owner.page.get_by_role("group", name="Choices").get_by_role("button").first.click()
-        await owner.page.get_by_role("heading", name="You are signed out").wait_for()
+        await owner.page.get_by_role("heading", name="You are forgotten").wait_for()
         assert await rows(bot.store, "SELECT count(*) FROM turns") == [(0,)]
         left = await rows(
             bot.store, "SELECT key, value FROM connector_values WHERE connector = 'web'"

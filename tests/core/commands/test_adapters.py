@@ -46,7 +46,7 @@ async def test_the_list_tells_where_each_comes_from_and_how_it_was_rated(tmp_pat
         lines = result.text.splitlines()
         assert lines[0].startswith(f"  base  {bot.app.model.name}  liked 50% (")
         assert [line.split()[:3] for line in lines if " from " in line] == [
-            ["v1", "from", "base"], ["│", "v2", "from"], ["*", "v3", "from"],
+            ["v1", "from", "base"], ["│", "v2", "from"], ["→", "v3", "from"],
         ]  # fmt: skip
         assert "8 ratings" in lines[1]
         [v3] = [line for line in lines if "v3" in line]

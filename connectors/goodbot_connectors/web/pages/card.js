@@ -1,9 +1,10 @@
 // One answer of the inbox: where it was asked, the question, the answer, what can be said of it.
 
-import { el, when } from "/files/dom.js";
+import { button, el, when } from "/files/dom.js";
 import { markdown } from "/files/markdown.js";
 import { RatingBar } from "/files/rating.js";
 
+const NEW_ONES = "New answers show up here as people talk to goodbot.";
 const THUMBS = [{ action: "good" }, { action: "bad" }];
 
 export function card(answer, act) {
@@ -24,9 +25,23 @@ export function placeName(connector) {
   return connector === "web" ? "Browser" : connector.charAt(0).toUpperCase() + connector.slice(1);
 }
 
-export function nothing(narrowed) {
+// What stands there when no answer does: `skipped` were shown and not rated, `again()` shows them anew.
+export function nothing({ narrowed, skipped, again }) {
+  if (skipped) {
+    const count = skipped === 1 ? "One answer" : `${skipped} answers`;
+    return empty(`${count} skipped`, NEW_ONES, button("Show them again", { class: "chip", onclick: again }));
+  }
+  if (narrowed) return empty("Nothing matches", "Take a filter away to see more.");
+  return empty("All rated", NEW_ONES);
+}
+
+// To somebody who may not rate.
+export function notForYou() {
+  return empty("Only the people its owner has named teach this bot", "You can chat with it.");
+}
+
+function empty(heading, words, more = null) {
   return el("div", { class: "nothing" },
     el("img", { src: "/files/icon.svg", alt: "", width: "64", height: "64" }),
-    el("h2", {}, narrowed ? "Nothing matches" : "All rated"),
-    el("p", {}, narrowed ? "Take a filter away to see more." : "New answers show up here as people talk to goodbot."));
+    el("h2", {}, heading), el("p", {}, words), more);
 }

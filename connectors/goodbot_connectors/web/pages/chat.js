@@ -30,7 +30,7 @@ class Chat {
     const [latest] = me.conversations.filter((one) => one.id !== "news");
     const recent = latest && me.now - latest.at < RECENT_MS ? latest.id : "";
     await this.open(this.#named() || recent);
-    showUser(me.user);
+    showUser(me);
     this.outbox.send();
     this.live = new Live({
       frame: (frame) => (this.#queued ? this.#queued.push(frame) : this.#frame(frame)),
@@ -127,8 +127,8 @@ class Chat {
       return done;
     } catch (problem) {
       view?.again(false);
-      view?.bar?.tell(problem.message, [], true);
-      if (!view) banner(problem.message);
+      if (view?.bar) view.bar.tell(problem.message, [], true);
+      else banner(problem.message);
       return { outcome: "failed" };
     }
   }

@@ -69,10 +69,10 @@ export class EntryView {
     this.foot.replaceChildren(this.bar.element);
   }
 
-  // What goodbot asks unasked: what comes of a press is a note at the end.
+  // What goodbot asks unasked: what comes of a press follows at the end.
   #offer() {
     if (!this.entry.buttons.length) return;
-    this.foot.append(choices(this.entry.buttons, (action) => this.#act({ press: action }, null)));
+    this.foot.append(choices(this.entry.buttons, (action) => this.#act({ press: action }, this)));
   }
 
   // A retry was asked for: the old answer stands until the new one begins.

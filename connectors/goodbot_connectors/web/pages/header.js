@@ -3,10 +3,12 @@
 import { post } from "/files/api.js";
 import { el, find } from "/files/dom.js";
 
-export function showUser(user) {
+// `me` is what `/api/me` says.
+export function showUser(me) {
   const name = find("#user");
-  name.textContent = user;
-  name.title = `Signed in as ${user}`;
+  name.textContent = me.user;
+  name.title = `Signed in as ${me.user}`;
+  document.body.classList.toggle("talker", !me.rates); // nothing is shown of what would be refused
   const out = find("#sign-out");
   out.hidden = false;
   out.addEventListener("click", async () => {
@@ -28,14 +30,38 @@ export function banner(text) {
   place.hidden = !text;
 }
 
+// What a training does now: `learning: 12/32, 2 min left`; empty while there is none.
+export function showLearning(text) {
+  const place = find("#learning");
+  place.hidden = !text;
+  place.textContent = text;
+  place.title = text ? `goodbot is training: ${text}` : "";
+}
+
 export function signedOut() {
-  banner("");
-  const panel = el("section", { class: "panel", "aria-labelledby": "out" },
-    el("h1", { id: "out", tabindex: "-1" }, "You are signed out"),
-    el("p", {}, "What you typed and goodbot does not have yet is kept in this tab."),
+  const before = Boolean(find("#user").textContent); // else nobody has been here
+  leave(before ? "You are signed out" : "Sign in to goodbot",
+    before ? el("p", {}, "What you typed and goodbot does not have yet is kept in this tab.") : null,
     el("p", {}, "For a link to sign in, run ", el("code", {}, "goodbot web"), " in a terminal, or type ",
       el("code", {}, "/rl web"), " to the bot in a private chat."),
     el("p", {}, el("a", { class: "primary as-button", href: "/login" }, "I have a link or a code")));
+}
+
+// All that was stored of somebody is deleted, by their own word or an owner's.
+export function forgotten() {
+  sessionStorage.clear();
+  leave("You are forgotten",
+    el("p", {}, "What was stored of you here is deleted: your words, the answers to them, your ratings."),
+    el("p", {}, "You are signed out. Backups that were made before still hold it until the owner deletes them."));
+}
+
+function leave(heading, ...words) {
+  banner("");
+  showLearning("");
+  find("#user").textContent = "";
+  find("#sign-out").hidden = true;
+  const panel = el("section", { class: "panel", "aria-labelledby": "out" },
+    el("h1", { id: "out", tabindex: "-1" }, heading), ...words);
   find("main").replaceChildren(panel);
   document.body.classList.add("out");
   find("#out").focus();

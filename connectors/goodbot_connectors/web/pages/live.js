@@ -1,6 +1,9 @@
 // The line on which goodbot tells what happens. It comes back by itself, and asks for what it missed.
 
 import { get, pause, persistently } from "/files/api.js";
+import { forgotten, showLearning } from "/files/header.js";
+
+const FORGOTTEN = 4001; // the code with which goodbot ends the line of somebody whom it has forgotten
 
 export class Live {
   #after = "";
@@ -15,7 +18,8 @@ export class Live {
 
   async run() {
     for (let wait = 0.5; ; wait = Math.min(2 * wait, 10)) {
-      const opened = await this.#once();
+      const { opened, code } = await this.#once();
+      if (code === FORGOTTEN) return forgotten();
       if (opened) wait = 0.5;
       this.#handlers.state(false);
       await pause(wait);
@@ -27,7 +31,7 @@ export class Live {
     }
   }
 
-  // Resolves when the line is cut; to whether it was ever open.
+  // Resolves when the line is cut; to whether it was ever open, and why it ended.
   #once() {
     return new Promise((cut) => {
       const scheme = location.protocol === "https:" ? "wss:" : "ws:";
@@ -37,14 +41,16 @@ export class Live {
       let opened = false;
       socket.addEventListener("open", () => { opened = true; this.#handlers.state(true); });
       socket.addEventListener("message", (event) => this.#heard(JSON.parse(event.data)));
-      socket.addEventListener("close", () => cut(opened));
+      socket.addEventListener("close", ({ code }) => cut({ opened, code }));
     });
   }
 
   #heard(frame) {
     this.#after = frame.n;
+    if ("learning" in frame) return showLearning(frame.learning);
     if (frame.stale) this.#handlers.stale();
     else this.#handlers.frame(frame);
+    return undefined;
   }
 }
 

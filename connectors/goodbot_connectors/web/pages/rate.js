@@ -2,12 +2,14 @@
 
 import { get, persistently, signedIn } from "/files/api.js";
 import { announce, find } from "/files/dom.js";
-import { card, nothing } from "/files/card.js";
+import { card, notForYou, nothing } from "/files/card.js";
 import { Filters } from "/files/filters.js";
 import { banner, progress, remember, showUser, signedOut } from "/files/header.js";
 import { listen, ratingKeys, showHelp } from "/files/keys.js";
+import { Live } from "/files/live.js";
 import { Outbox } from "/files/outbox.js";
 
+const LOOK_MS = 15_000; // so often it is asked whether there are new ones, once all have been seen
 const PLACE = "inbox"; // the conversation that what is done here belongs to: none that is shown
 
 class Inbox {
@@ -22,6 +24,10 @@ class Inbox {
   async run() {
     const me = await signedIn((problem) => banner(problem.message));
     banner("");
+    if (!me.rates) {
+      showUser(me);
+      return find("main").replaceChildren(notForYou());
+    }
     this.outbox = new Outbox(me.user, me.now, (problem) => this.#sent(problem));
     this.filters = new Filters(() => this.load());
     find("#skip").addEventListener("click", () => this.step(1));
@@ -35,10 +41,13 @@ class Inbox {
       { keys: ["/"], does: "Look for words", run: () => find("#text").focus() },
       { keys: ["?"], does: "These keys", run: showHelp },
     ]);
-    showUser(me.user);
+    showUser(me);
     this.#progress();
     this.outbox.send();
     await this.load();
+    setInterval(() => this.#look(), LOOK_MS);
+    const line = { frame: () => null, stale: () => null, state: () => null, signedOut };
+    return new Live(line).run();
   }
 
   async load() {
@@ -49,6 +58,21 @@ class Inbox {
     this.#more = page.more;
     this.#at = 0;
     this.filters.learn(page.answers);
+    this.#draw();
+  }
+
+  // Once all have been seen, those that are new come by themselves.
+  async #look() {
+    const query = this.filters.query();
+    if (this.#answers[this.#at] || this.#turning || query.rated || document.hidden) return;
+    const asked = this.#asked;
+    const page = await get("/api/inbox", query).catch(() => null); // it is asked again
+    if (!page || asked !== this.#asked || this.#answers[this.#at]) return;
+    const known = new Set(this.#answers.map((answer) => answer.turn));
+    const fresh = page.answers.filter((answer) => !known.has(answer.turn));
+    if (!fresh.length) return;
+    this.#answers.push(...fresh);
+    this.filters.learn(fresh);
     this.#draw();
   }
 
@@ -96,7 +120,8 @@ class Inbox {
     find("#count").textContent = answer ? `${left}${this.#more ? " or more" : ""} here` : "";
     if (!answer) {
       this.bar = null;
-      place.replaceChildren(nothing(this.filters.narrowed));
+      const skipped = this.#answers.filter(({ said }) => !said.thumb && !said.stars).length;
+      place.replaceChildren(nothing({ narrowed: this.filters.narrowed, skipped, again: () => this.load() }));
       return;
     }
     const shown = card(answer, (event) => this.act(event, answer, shown.bar));

@@ -14,6 +14,7 @@ export class RatingBar {
   #buttons = [];
   #stars = [];
   #said = {};
+  #drafts = {}; // by kind, words that were typed and not kept
   #starsOpen;
 
   // `buttons` are those that goodbot draws under the answer: thumbs or stars.
@@ -131,8 +132,9 @@ export class RatingBar {
     this.receipt.classList.toggle("error", bad);
     this.offer.replaceChildren();
     if (!offer.length) return;
-    const group = el("div", { class: "offer-row", role: "group", "aria-label": "Another answer" });
-    group.append(el("span", { class: "offer-label" }, "Try again:"));
+    const again = offer.some((one) => one.action.startsWith("again:"));
+    const group = el("div", { class: "offer-row", role: "group", "aria-label": again ? "Another answer" : "Choices" });
+    if (again) group.append(el("span", { class: "offer-label" }, "Try again:"));
     for (const one of offer) {
       group.append(latecomer(one.label, { class: "chip small", onclick: () => this.press(one.action) }));
     }
@@ -144,8 +146,9 @@ export class RatingBar {
     const trigger = kind === "better" ? this.better : this.why;
     const asked = kind === "better" ? "What should the answer have been?" : "What was wrong, or right?";
     const area = el("textarea", { rows: kind === "better" ? "5" : "3", maxlength: "10000", "aria-label": asked, placeholder: asked });
-    area.value = this.#said[kind] || "";
+    area.value = this.#drafts[kind] ?? this.#said[kind] ?? "";
     const close = () => {
+      this.#drafts[kind] = area.value; // it is there again when this is opened again
       this.form.replaceChildren();
       trigger.setAttribute("aria-expanded", "false");
       trigger.focus();
@@ -155,6 +158,7 @@ export class RatingBar {
       const text = area.value.trim();
       if (!text) return area.focus();
       close();
+      delete this.#drafts[kind];
       return this.#do({ [kind]: text }, { [kind]: text });
     };
     const form = el("form", { class: "words", onsubmit: send },

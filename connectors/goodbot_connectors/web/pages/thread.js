@@ -8,19 +8,24 @@ const NEAR = 120; // pixels from the end within which the page follows the answe
 export class Thread {
   #place = find("#entries");
   #scroller = find("#thread");
+  #latest = find("#latest");
+  #welcome = find("#welcome");
   #act;
   #views = [];
   #said = {};
   #tail = document.createElement("div");
   #notes = new Map(); // each note, and the entry behind which it stands
   #current = null;
+  #follows = true;
   id = "";
 
   // `act(event, view)` sends what was pressed.
   constructor(act) {
     this.#act = act;
     this.#scroller.addEventListener("scroll", () => this.#mark());
-    find("#latest").addEventListener("click", () => this.toEnd(true));
+    // A line above or below that comes or goes takes nothing out of sight.
+    new ResizeObserver(() => this.#follows && this.toEnd()).observe(this.#scroller);
+    this.#latest.addEventListener("click", () => this.toEnd(true));
   }
 
   load(id, { entries, said }) {
@@ -102,7 +107,8 @@ export class Thread {
     this.#notes.set(note, this.#views.at(-1)?.entry.id);
     this.#place.insertBefore(note, this.#tail);
     this.drawTail();
-    this.toEnd();
+    if (note.offsetHeight > this.#scroller.clientHeight) note.scrollIntoView(); // it is read from its beginning
+    else this.toEnd();
     return announce(frame.receipt);
   }
 
@@ -115,7 +121,7 @@ export class Thread {
     const answered = asked && this.#views.some((view) => view.entry.to === asked.entry.id);
     this.#tail.replaceChildren(...here.map((event) => unsent(event, problem)));
     if (asked && !answered) this.#tail.append(thinking(asked.entry));
-    find("#welcome").hidden = Boolean(this.#views.length || this.#notes.size || this.#tail.childNodes.length);
+    this.#welcome.hidden = Boolean(this.#views.length || this.#notes.size || this.#tail.childNodes.length);
   }
 
   // The question that has no answer yet, and the answer that is being written.
@@ -185,6 +191,7 @@ export class Thread {
   }
 
   #mark() {
-    find("#latest").hidden = this.#isNearEnd();
+    this.#follows = this.#isNearEnd();
+    this.#latest.hidden = this.#follows;
   }
 }
