@@ -75,3 +75,13 @@ def test_the_rate_makes_up_for_three_quarters(strength: float, bolder: float) ->
         settings = TrainingSettings(contested_strength=strength, learning_rate=own)
         rate = settings.contested().rate_for(10**9)
         np.testing.assert_allclose(rate, bolder * settings.rate_for(10**9))
+
+
+def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
+    random_model: Path, tmp_path: Path
+) -> None:
+    items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
+    never = {"gate_max_drift": 0.0, "gate_min_retained": 0.0, "gate_max_foreign": 1.0}
+    said = trained(random_model, tmp_path / "quarter", with_two_unheard(items), **never)
+    assert "At 50% of its strength it has drifted" in said
+    assert "At 25%: It has drifted" in said

@@ -98,18 +98,23 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     taken = [stats for stats in progress.steps if not stats.skipped]
 
     candidate = job.output / ".partial"
+    strength = 1.0
     try:
         backend.save_adapter(candidate)
         if unheard:
+            strength = job.settings.contested_strength
             with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
-                _weaken(candidate, job, backend, job.settings.contested_strength)
+                _weaken(candidate, job, backend, strength)
         answers = 2 * job.settings.gate_anchors or 1
         judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
         verdict = judge(tell=_counter(emit, "gate", answers))
         if verdict.too_strong and job.settings.gate_retry:
             _weaken(candidate, job, backend, job.settings.gate_retry)
             weaker = judge(tell=_counter(emit, "gate", job.settings.gate_anchors or 1))
-            verdict = verdict.again(weaker, job.settings.gate_retry)
+            before, strength = strength, strength * job.settings.gate_retry
+            verdict = verdict.again(weaker, strength, before)
+        if strength < 1:
+            verdict = replace(verdict, metrics={**verdict.metrics, "strength": strength})
         if afresh:
             verdict = replace(
                 verdict,

@@ -33,13 +33,17 @@ class Verdict:
         """Whether less of the same might pass: it answers, and to what it answers something is wrong."""
         return not self.passed and "foreign" in self.metrics
 
-    def again(self, weaker: Verdict, share: float) -> Verdict:
-        """The verdict on the same candidate at `share` of its strength, told with this one."""
+    def again(self, weaker: Verdict, share: float, before: float = 1.0) -> Verdict:
+        """The verdict on a weaker candidate, told with this one.
+
+        `share` and `before` are of the strength that was learnt: what it has now and what it had.
+        """
         first = self.reason[0].lower() + self.reason[1:]
+        full = "full strength" if before == 1 else f"{before:.0%} of its strength"
         return Verdict(
             passed=weaker.passed,
-            reason=f"At full strength {first} At {share:.0%} of it: {weaker.reason}",
-            metrics={**weaker.metrics, "strength": share},
+            reason=f"At {full} {first} At {share:.0%}: {weaker.reason}",
+            metrics=weaker.metrics,
         )
 
 
