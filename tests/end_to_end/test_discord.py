@@ -158,10 +158,11 @@ async def test_who_may_what_on_a_server(daemon: Daemon, peer: DiscordPeer) -> No
     ada, bob, carl = (Person(peer, name) for name in ("ada", "bob", "carl"))
     discord, lab = peer.discord, peer.lab
 
-    # A talker talks, but does not teach; a press is answered to them alone.
+    # A talker talks, but does not teach: nothing to press, and who types it is told, they alone.
     answer = await carl.ask("Hello")
-    await whole(daemon, peer, answer)
-    told = await carl.press(answer, "good")
+    await whole(daemon, peer, answer, buttons=False)
+    assert peer.actions(answer) == []
+    told = await carl.command("good")
     assert told == "Only the people its owner has named teach this bot."
     carl.person.reacts(answer, "👍")
 

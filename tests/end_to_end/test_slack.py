@@ -132,7 +132,9 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
     assert "how I talk" not in daemon.log()
 
 
-async def whole(daemon: Daemon, answer: Message) -> None:
+async def whole(
+    daemon: Daemon, answer: Message, buttons: tuple[str, ...] = ("good", "bad")
+) -> None:
     """An answer is whole when its buttons are there, and goodbot knows that it has sent them.
 
     Nobody presses sooner than that; who could would be rated all the same, but offered nothing.
@@ -140,7 +142,7 @@ async def whole(daemon: Daemon, answer: Message) -> None:
     known = "SELECT 1 FROM messages WHERE message = ?"
 
     async def there() -> bool:
-        return actions(answer) == ["good", "bad"] and bool(daemon.rows(known, answer.ts))
+        return actions(answer) == list(buttons) and bool(daemon.rows(known, answer.ts))
 
     await eventually(there)
 
@@ -154,10 +156,10 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: SlackPeer) -> Non
     ada, bob, carl = (Person(peer, name) for name in ("ada", "bob", "carl"))
     lab, people, slack = peer.lab.id, peer.slack.people, peer.slack
 
-    # A talker talks, but does not teach; a press is answered to them alone.
+    # A talker talks, but does not teach: nothing to press, and who types it is told, they alone.
     answer = await carl.ask("Hello")
-    await whole(daemon, answer)
-    told = await carl.press(answer, "good")
+    await whole(daemon, answer, buttons=())
+    told = await carl.command("good")
     assert told == "Only the people its owner has named teach this bot."
     carl.react(answer, "+1")
 

@@ -140,10 +140,11 @@ async def test_who_may_what_in_a_channel(daemon: Daemon, peer: TeamsPeer) -> Non
     ada, bob, carl = (Person(peer, name) for name in ("ada", "bob", "carl"))
     lab, teams = peer.lab, peer.teams
 
-    # A talker talks, but does not teach; a press is answered to them alone.
+    # A talker talks, but does not teach: nothing to press, and who types it is told, they alone.
     answer = await carl.ask("Hello")
     await known(daemon, answer)
-    told = await carl.told(lambda: carl.client.rates(answer, good=True))
+    assert actions(answer) == []
+    told = await carl.command("good")
     assert told == "Only the people its owner has named teach this bot."
     carl.client.reacts(answer, "like")
 

@@ -164,11 +164,11 @@ async def test_who_may_what(daemon: Daemon, peer: Driver) -> None:
     # A stranger in private is told once, and gets no answer.
     assert "only the people its owner has named" in (await bob.ask("Hello")).text
     await peer.say("Hello again", user="bob")
-    # A talker talks, but does not teach; a press is answered to them alone.
+    # A talker talks, but does not teach: nothing to press, and who types it is told, they alone.
     answer = await carl.ask("Hello")
-    await carl.press(answer, "good")
-    told = await eventually(lambda: peer.notices("carl"))
-    assert told == ["Only the people its owner has named teach this bot."]
+    assert answer.buttons == ()
+    told = await carl.command("good")
+    assert told == "Only the people its owner has named teach this bot."
     await carl.react(answer, "👍")
 
     # A group is silent until an owner enables it; nobody else can.

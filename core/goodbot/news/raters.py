@@ -19,7 +19,7 @@ _STREAK = (
     f"Your last {news.STREAK} ratings were all “bad”. Rate good answers too: from “bad” alone "
     "I learn what you dislike, not what you like."
 )
-_NEITHER = "Three stars lean to neither side: they teach nothing."
+_NEITHER = "Three stars alone lean to neither side: they teach nothing."
 _MILESTONE = "progress "
 _CONSENT = "consent "
 SHARE = (run("share on", "Share my private chats"),)
@@ -68,7 +68,7 @@ class Progress:
         if event.kind is not RatingKind.RATE:
             return Effect(f"{_SAID.get(event.kind, 'Kept.')} {counted}")
         sentences = [f"{_said(event)}. {counted}"]
-        if not event.value:
+        if is_stars(event.source) and not event.value:
             sentences.append(_NEITHER)
         offer: tuple[Button, ...] = ()
         words = await self._words(db, level)

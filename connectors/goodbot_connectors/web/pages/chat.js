@@ -16,6 +16,7 @@ const RECENT_MS = 12 * 3600 * 1000;
 class Chat {
   #read = ""; // the frame up to which the open conversation has been read
   #queued = null; // frames that came while it was being read
+  #opening = 0; // how often one was asked for
 
   async run() {
     const me = await signedIn((problem) => banner(problem.message));
@@ -50,19 +51,20 @@ class Chat {
   // for, so that what is typed next can only be meant for it.
   async open(id) {
     const wanted = id || randomId();
-    this.wanted = wanted;
+    const opening = ++this.#opening;
+    const isLast = () => this.#opening === opening; // else it was asked for again, or another was
     this.#queued ??= [];
     if (!id) return this.#show(wanted, { n: this.#read, entries: [], said: {} });
     let state;
     try {
       state = await persistently(() => get("/api/conversation", { id: wanted }), (problem) => banner(problem.message));
     } catch (problem) {
-      if (this.wanted !== wanted) return undefined; // another one was chosen meanwhile
+      if (!isLast()) return undefined;
       this.#queued = null;
       return problem.status === 401 ? signedOut() : banner(problem.message);
     }
     banner("");
-    return this.wanted === wanted ? this.#show(wanted, state) : undefined;
+    return isLast() ? this.#show(wanted, state) : undefined;
   }
 
   #show(id, state) {

@@ -148,7 +148,9 @@ export class RatingBar {
     const area = el("textarea", { rows: kind === "better" ? "5" : "3", maxlength: "10000", "aria-label": asked, placeholder: asked });
     area.value = this.#drafts[kind] ?? this.#said[kind] ?? "";
     const close = () => {
-      this.#drafts[kind] = area.value; // it is there again when this is opened again
+      // What was typed is there again when this is opened again.
+      if (area.value === (this.#said[kind] ?? "")) delete this.#drafts[kind];
+      else this.#drafts[kind] = area.value;
       this.form.replaceChildren();
       trigger.setAttribute("aria-expanded", "false");
       trigger.focus();
