@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from goodbot import processes
 from goodbot.errors import FatalConnectorError
 
 from goodbot_connectors.fields import Json, as_json, items, string, strings, sub
@@ -61,7 +62,7 @@ async def ask(program: str, codex_home: Path, command: str, seconds: float = SEC
     Raises FatalConnectorError with a sentence.
     """
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await processes.start(
             program, "app-server", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL, env={**os.environ, "CODEX_HOME": str(codex_home)},
             cwd=codex_home, start_new_session=True, limit=_LONGEST_LINE,

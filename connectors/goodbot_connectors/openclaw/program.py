@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from goodbot import processes
 from goodbot.errors import FatalConnectorError
 
 from goodbot_connectors.openclaw.config import OpenClawSettings
@@ -51,7 +52,7 @@ class Program:
         environ = self._environ | {"NO_COLOR": "1"}
         if self._settings.state_dir:
             environ["OPENCLAW_STATE_DIR"] = str(Path(self._settings.state_dir).expanduser())
-        process = await asyncio.create_subprocess_exec(
+        process = await processes.start(
             self.path, *words, env=environ, stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip

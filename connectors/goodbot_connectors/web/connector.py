@@ -140,10 +140,12 @@ class WebConnector(Connector):
     async def _chosen(self, event: PressEvent) -> None:
         """What goodbot asked unasked is asked once: what was pressed takes the place of the buttons."""
         asked = await self._unasked(event)
-        for button in asked.buttons if asked else ():
-            if asked and button.action == event.action:
-                answered = replace(asked, buttons=(), note=f"You chose {button.label}.")
-                await self._put(event.channel, answered)
+        if asked is None:
+            return
+        labels = [button.label for button in asked.buttons if button.action == event.action]
+        if labels:
+            answered = replace(asked, buttons=(), note=f"You chose {labels[0]}.")
+            await self._put(event.channel, answered)
 
     async def _unasked(self, event: PressEvent) -> Entry | None:
         """What goodbot said unasked, where it is that at which something was pressed."""

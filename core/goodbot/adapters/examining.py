@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from goodbot import processes
 from goodbot.errors import AdapterError
 
 _SECONDS = 600.0
@@ -45,7 +46,7 @@ class Distance:
 async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) -> Distance:
     """Compare two adapter directories; None is the base model. Raises AdapterError."""
     request = {"before": str(before) if before else None, "after": str(after)}
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         sys.executable, "-m", "goodbot_training.examine",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL, env={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,

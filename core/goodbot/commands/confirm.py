@@ -34,9 +34,12 @@ class Confirmations:
         return until is not None and self._clock.monotonic() < until
 
 
-def agreed(call: Call, what: str, *, sure: bool) -> bool:
-    """Whether `what` is to be done now: a program has asked by itself, or it is said a second time."""
-    return call.direct or (sure and call.services.confirmations.take(call, what))
+def agreed(call: Call, what: str, *, sure: bool, programs: bool = False) -> bool:
+    """Whether `what` is to be done now: it is said a second time, or a program has asked, of which nobody
+    is asked back; with `programs` it must be `sure` as well."""
+    if call.direct:
+        return sure or not programs
+    return sure and call.services.confirmations.take(call, what)
 
 
 def ask(

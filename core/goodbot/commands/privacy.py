@@ -43,7 +43,7 @@ async def forget(call: Call) -> Result:
     if not id_ or connector not in s.authorization.connectors:
         raise UsageError(_FORGET_ANYBODY)
     what = f"forget {who}"
-    if not (sure and confirm.agreed(call, what, sure=sure)):  # a program says `yes` as well
+    if not confirm.agreed(call, what, sure=sure, programs=True):
         return confirm.ask(
             call, what, await _question(call, who, word), command=f"forget {word} yes",
             label="Yes, delete it all", personal=True,

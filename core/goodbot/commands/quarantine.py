@@ -41,7 +41,7 @@ async def reset(call: Call) -> Result:
     if call.args not in ((), ("yes",)):
         raise UsageError("say `reset`")
     sure = bool(call.args)
-    if not (sure and confirm.agreed(call, "reset", sure=sure)):  # a program says `yes` as well
+    if not confirm.agreed(call, "reset", sure=sure, programs=True):
         return confirm.ask(
             call, "reset", "This withdraws every version, so that the base model answers, and leaves out "
             "all ratings so far. Nothing is deleted.", command="reset yes", label="Yes, begin anew",

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from goodbot import processes
 from goodbot.backend import BackendSpec
 from goodbot.doctor import weights
 from goodbot.doctor.checks import fail, failed, install, ok, short, size, warn
@@ -101,7 +102,7 @@ async def _nvidia() -> str:
 
 
 async def _child(*words: str) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE, env=child_environment(),
     )  # fmt: skip

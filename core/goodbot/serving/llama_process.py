@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot import processes
 from goodbot.clock import Clock
 from goodbot.errors import AdapterError, ServerError
 from goodbot.secrets import Secret
@@ -68,7 +69,7 @@ class LlamaProcess:
         """
         port, key = _free_port(), secrets.token_urlsafe(24)
         adapter = ("--lora", str(self.adapter)) if self.adapter else ()
-        self._process = await asyncio.create_subprocess_exec(
+        self._process = await processes.start(
             sys.executable, "-m", "goodbot.serving.guard", *self._command,
             "--host", _HOST, "--port", str(port), "--alias", self.name, *adapter,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from goodbot import processes
 from goodbot.backend import BackendSpec
 from goodbot.errors import AdapterError, ServerError
 
@@ -52,7 +53,7 @@ class SamplerProcess:
     async def start(self) -> None:
         """Begin anew, with the base model; returns when it is ready."""
         await self.stop()
-        self._process = process = await asyncio.create_subprocess_exec(
+        self._process = process = await processes.start(
             sys.executable, "-m", self._backend.worker, "serve", self._backend.factory,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             limit=_LINE_LIMIT, env=self._environ,

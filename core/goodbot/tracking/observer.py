@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot import processes
 from goodbot.config import Config
 from goodbot.config.toml import section
 from goodbot.errors import MissingExtraError
@@ -27,9 +28,9 @@ from goodbot.training.child import child_environment
 logger = logging.getLogger(__name__)
 
 _FINISH_SECONDS = 30.0
+"""How long a tracker may take to finish when goodbot itself stops."""
 _COUNTED = {"rollouts", "gate"}
 """Phases whose steps are answers, not optimizer steps."""
-"""How long a tracker may take to finish when goodbot itself stops."""
 _WAITING = 10_000
 """Lines that may wait for a tracker; more are dropped."""
 _LAST_WORDS = 4096
@@ -133,7 +134,7 @@ class _Feed:
         """Run the process to its end; its failure is one line in the log."""
         spec = self._tracker.spec
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await processes.start(
                 sys.executable, "-m", "goodbot.tracking.child", spec.factory,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE, env=_environment(spec),

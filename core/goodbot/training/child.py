@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from goodbot import processes
 from goodbot.backend import BackendSpec
 from goodbot.errors import TrainingError
 
@@ -78,7 +79,7 @@ async def run(
 
     Returns the `done` event. Raises TrainingError.
     """
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         sys.executable, "-m", *module,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         limit=_LINE_LIMIT, env=child_environment() if environ is None else environ,

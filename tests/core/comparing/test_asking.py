@@ -349,6 +349,15 @@ async def test_a_newer_round_supersedes_an_open_question(tmp_path: Path, ask: st
         assert (await bot.app.registry.row(2)).parent == 1, "nothing that was learnt is lost"
 
 
+def always_busy(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is ever written in the background."""
+
+    async def busy() -> str:
+        return "somebody works at this computer"
+
+    monkeypatch.setattr(bot.app.scheduler, "pressure", busy)
+
+
 async def test_rounds_that_come_faster_than_owners_answer_go_live_all_the_same(
     tmp_path: Path,
 ) -> None:
@@ -416,11 +425,7 @@ async def test_rounds_that_come_faster_than_questions_can_be_written_go_live_aft
 ) -> None:
     clock = Later()
     async with open_asking(tmp_path, ask="before", clock=clock) as bot:
-
-        async def busy() -> str:
-            return "somebody works at this computer"
-
-        monkeypatch.setattr(bot.app.scheduler, "pressure", busy)
+        always_busy(bot, monkeypatch)
         for _ in range(4):
             await trained(bot)
             await bot.app.comparer.look()
@@ -436,11 +441,7 @@ async def test_a_question_that_cannot_be_written_in_a_day_is_let_go(
 ) -> None:
     clock = Later()
     async with open_asking(tmp_path, ask="before", clock=clock) as bot:
-
-        async def busy() -> str:
-            return "somebody works at this computer"
-
-        monkeypatch.setattr(bot.app.scheduler, "pressure", busy)
+        always_busy(bot, monkeypatch)
         await trained(bot)
         await bot.app.comparer.look()
         clock.ahead = DAY + 60
