@@ -1,4 +1,4 @@
-"""For every test: no network but loopback, and the environment as it was."""
+"""For every test: no network but loopback, no GPU, and the environment as it was."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# What tests expect are the numbers of fp32 on a processor; on a GPU torch computes in bf16.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 # How quick a machine is says nothing of the code; and fixtures here are either made once for a
 # test's examples on purpose, or hold nothing that an example changes.

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -50,15 +51,18 @@ def main(arguments: Sequence[str] = ()) -> None:
         for name in [n for n in shapes if options.only in (None, n)]:
             directory = directories[name] = Path(place) / name.replace(" ", "-")
             dtype = "bfloat16" if options.cuda and not options.toy else "float32"
-            make_model(directory, toy(shapes[name]) if options.toy else shapes[name], dtype=dtype)
+            shape = toy(shapes[name]) if options.toy else shapes[name]
+            make_model(directory, shape, dtype=dtype, written=written(name))
             for row in (
                 [] if options.part == "round" else loop_table(name, directory, ratings, options)
             ):
                 print(f"| {' | '.join(row)} |", flush=True)
-        if not options.cuda and options.part != "loop":
+        if options.part != "loop":
             print("\n## A whole round in a fresh process, imports and load included\n")
             print("| model | contender | CPU-s | wall s |\n|---|---|---|---|")
             for name, directory in directories.items():
+                if not written(name):
+                    continue
                 for row in round_table(name, directory, ratings, options):
                     print(f"| {' | '.join(row)} |", flush=True)
 
@@ -81,31 +85,36 @@ def loop_table(
     name: str, directory: Path, ratings: Ratings, options: argparse.Namespace
 ) -> list[list[str]]:
     """A row a contender: the training steps alone."""
-    large = options.cuda and not name.startswith("0.5B")
     task: dict[str, Any] = {
-        "model": str(directory), "ratings": asdict(ratings), "passes": 1, "bits": None,
-        "recompute": large, "tokens_per_forward": 4096 if options.cuda else 8192,
+        "model": str(directory), "ratings": asdict(ratings), "passes": 1, "warm_up": 0, "bits": None,
+        "recompute": False, "tokens_per_forward": 8192, "rows": 8, "written": written(name),
     }  # fmt: skip
-    runs: dict[str, list[dict[str, float]]] = {one: [] for one in options.contenders}
-    if large and name.startswith("8B"):
-        runs["torch 4-bit"] = []
+    if options.cuda:  # a GPU's first steps choose its kernels
+        task |= {"passes": 3, "warm_up": 1, "tokens_per_forward": 4096}
+    contenders = _contenders(name, options)
+    runs: dict[str, list[dict[str, float]]] = {one: [] for one in contenders}
     for repeat in range(options.repeats):
-        for contender, found in runs.items():
-            if contender == "mlx" and repeat and not options.toy:
+        for contender, changes in contenders.items():
+            if changes["contender"] == "mlx" and repeat and not options.toy:
                 continue  # an order of magnitude slower on a CPU: once says it
-            kind, _, bits = contender.partition(" ")
-            found.append(_child({**task, "contender": kind, "bits": 4 if bits else None}))
+            try:
+                runs[contender].append(_child({**task, **changes}))
+            except MemoryError:
+                continue
     flops = max((run.get("flops", 0.0) for found in runs.values() for run in found), default=0.0)
     rates = {c: median([r["rate"] for r in f]) for c, f in runs.items() if f and "rate" in f[0]}
     rows: list[list[str]] = []
     for contender, found in runs.items():
+        if not found:
+            rows.append([name, contender, "does not fit into the memory", *[""] * 5])
+            continue
         middle = {key: median([run[key] for run in found]) for key in found[0]}
         seconds = middle["wall"] if options.cuda else middle["cpu"]
-        rate = rates.get(contender, rates.get("torch", 0.0))
+        rate = rates.get(contender, rates.get(NAMES["torch"], 0.0))
         rows.append(
             [
                 name,
-                NAMES.get(contender, f"goodbot, {contender}"),
+                contender,
                 f"{middle['tokens'] / middle['wall']:,.0f}",
                 f"{middle['tokens'] / middle['cpu']:,.0f}",
                 f"{flops / seconds / 1e9:,.1f}",
@@ -115,6 +124,27 @@ def loop_table(
             ]
         )
     return rows
+
+
+def written(name: str) -> bool:
+    """Whether the model's weights are written to the disk: those of the largest are 61 GB."""
+    return not name.startswith("30B")
+
+
+def _contenders(name: str, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """What to call each, and its part of the task."""
+    found: dict[str, dict[str, Any]] = {NAMES[c]: {"contender": c} for c in options.contenders}
+    if options.cuda and not name.startswith("0.5B"):
+        for contender, changes in tuple(found.items()):
+            found[f"{contender}, recomputed"] = {**changes, "recompute": True}
+            if changes["contender"] == "trl":
+                changes["rows"] = 4
+    four_bits = name.startswith("8B") and "torch" in options.contenders
+    if options.cuda and four_bits and find_spec("bitsandbytes"):
+        found["goodbot, torch, 4 bits, recomputed"] = {
+            "contender": "torch", "bits": 4, "recompute": True, "tokens_per_forward": 2048,
+        }  # fmt: skip
+    return found
 
 
 def round_table(
@@ -136,7 +166,8 @@ def round_table(
                 _child(
                     {
                         "contender": "trl", "model": str(directory), "ratings": asdict(ratings),
-                        "passes": 1, "bits": None, "recompute": False, "tokens_per_forward": 8192,
+                        "passes": 1, "warm_up": 0, "rows": 8, "recompute": options.cuda,
+                        "written": True,
                     }
                 )  # fmt: skip
             else:
@@ -169,7 +200,7 @@ def _child(task: dict[str, Any]) -> dict[str, float]:
 
 
 def _run(program: list[str], task: dict[str, Any]) -> list[dict[str, Any]]:
-    threads = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"OMP_NUM_THREADS": "1"}
+    threads = {} if os.environ.get("CUDA_VISIBLE_DEVICES") else {"OMP_NUM_THREADS": "1"}
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     ended = subprocess.run(
         [sys.executable, *program],
@@ -178,6 +209,8 @@ def _run(program: list[str], task: dict[str, Any]) -> list[dict[str, Any]]:
         text=True,
         env={**os.environ, **threads, "PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"},
     )
+    if ended.returncode and "OutOfMemoryError" in ended.stderr:
+        raise MemoryError
     if ended.returncode:
         raise RuntimeError(f"{program[-1]} failed:\n{ended.stderr[-3000:]}")
     return [json.loads(line) for line in ended.stdout.splitlines()]

@@ -1,7 +1,9 @@
 """One contender in a process of its own: load, train over the ratings, print what it cost as JSON.
 
 `python -m tests.benchmarks.contenders` reads one JSON object: `contender` (`torch`, `mlx`, `trl`),
-`model` (a directory), `ratings`, `passes`, `bits`, `recompute`, `tokens_per_forward`.
+`model` (a directory), `ratings`, `passes` and how many of them come before the clock is started
+(`warm_up`), `bits`, `recompute`, `tokens_per_forward`, `rows` (TRL's, at once), `written` (whether the
+model's weights lie on disk).
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from goodbot.backend import LoraSettings, OptimizerSettings
 from goodbot_training.settings import TrainingSettings
 
-from tests.benchmarks.shapes import Ratings, training_flops
+from tests.benchmarks.shapes import Ratings, random_weights, training_flops
 
 LORA = LoraSettings(rank=8, alpha=16.0)
 BATCH = 8
@@ -33,7 +36,9 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no result
     runner = {"torch": _goodbot, "mlx": _goodbot, "trl": _trl}[task["contender"]]
-    print(json.dumps(runner(task)), file=out, flush=True)
+    with nullcontext() if task["written"] else random_weights():
+        found = runner(task)
+    print(json.dumps(found), file=out, flush=True)
 
 
 def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
@@ -67,20 +72,28 @@ def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
         attention_rate=settings.attention_rate, damping=settings.damping,
         tokens_per_forward=budget, recompute=task["recompute"],
     )  # fmt: skip
+    steps = backend.train(iter(batches), optimizer, make_objective(settings))
+    counted = task["passes"] - task["warm_up"]
+    for _ in islice(steps, task["warm_up"] * len(turns) // BATCH):
+        pass
     with _measured(name) as loop:
-        steps = list(backend.train(iter(batches), optimizer, make_objective(settings)))
+        taken = len(list(steps))
     tokens = sum(len(turn.prompt) + len(turn.response) - 1 for turn in turns)
     response = sum(len(turn.response) for turn in turns)
     weights = backend._model.extract().pairs.values()
     config = json.loads((Path(task["model"]) / "config.json").read_text())
     head = config["hidden_size"] * config["vocab_size"]
-    lora = sum(a.size + b.size for a, b in weights)
+    experts = backend._model.experts
+    lora = sum(  # as one token meets them
+        (a.size + b.size) * (experts.active / experts.count if a.ndim == 3 else 1)
+        for a, b in weights
+    )
     return {
         **loop,
         "scoring": scored["cpu"],
-        "tokens": tokens * task["passes"],
-        "steps": len(steps),
-        "flops": training_flops(tokens, response, backend.parameters, lora, head) * task["passes"],
+        "tokens": tokens * counted,
+        "steps": taken,
+        "flops": training_flops(tokens, response, backend.parameters, lora, head) * counted,
         "rate": matmul_rate(name, sorted(set(backend._model.shapes.values()))),
     }
 
@@ -115,12 +128,12 @@ def _trl(task: dict[str, Any]) -> dict[str, Any]:
         }
         for item in items
     ]
-    rated = 1 if cuda else BATCH
+    warm_up = task["warm_up"] * len(items) // BATCH
     with tempfile.TemporaryDirectory() as directory:
         arguments = KTOConfig(
             output_dir=directory, num_train_epochs=task["passes"], learning_rate=1e-4,
-            per_device_train_batch_size=2 * rated if cuda else BATCH,
-            gradient_accumulation_steps=BATCH // (2 * rated) if cuda else 1,
+            per_device_train_batch_size=task["rows"],
+            gradient_accumulation_steps=BATCH // task["rows"],
             bf16=cuda, use_cpu=not cuda, gradient_checkpointing=task["recompute"],
             precompute_ref_log_probs=True, max_length=4096, report_to="none", save_strategy="no",
             logging_strategy="no", disable_tqdm=True, dataloader_pin_memory=False,
@@ -132,7 +145,7 @@ def _trl(task: dict[str, Any]) -> dict[str, Any]:
             processing_class=tokenizer,
             peft_config=LoraConfig(
                 r=LORA.rank, lora_alpha=int(LORA.alpha), target_modules="all-linear",
-                task_type="CAUSAL_LM",
+                target_parameters=_stacks(model), task_type="CAUSAL_LM",
             ),
         )  # fmt: skip
 
@@ -142,8 +155,8 @@ def _trl(task: dict[str, Any]) -> dict[str, Any]:
             found: dict[str, float] = {}  # noqa: RUF012
             watch: Any = None
 
-            def on_step_begin(self, *_: Any, **__: Any) -> None:
-                if self.watch is None:
+            def on_step_begin(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
+                if self.watch is None and state.global_step == warm_up:
                     self.watch = _measured("torch")
                     self.found = self.watch.__enter__()
 
@@ -156,7 +169,13 @@ def _trl(task: dict[str, Any]) -> dict[str, Any]:
         trainer.model.save_pretrained(directory)
     ids = [(row["prompt_ids"], row["completion_ids"]) for row in trainer.train_dataset]
     tokens = sum(len(prompt) + len(answer) - 1 for prompt, answer in ids)
-    return {**loop.found, "tokens": tokens * task["passes"], "steps": result.global_step}
+    counted = task["passes"] - task["warm_up"]
+    return {**loop.found, "tokens": tokens * counted, "steps": result.global_step - warm_up}
+
+
+def _stacks(model: Any) -> list[str]:
+    """The parameters that hold a matrix for each expert, which goodbot trains too."""
+    return sorted({".".join(n.split(".")[-2:]) for n, p in model.named_parameters() if p.ndim == 3})
 
 
 @contextmanager
@@ -169,6 +188,7 @@ def _measured(backend: str) -> Iterator[dict[str, float]]:
 
         cuda = torch.cuda if torch.cuda.is_available() else None
     if cuda:
+        cuda.synchronize()
         cuda.reset_peak_memory_stats()
     before = _reset_peak()
     cpu, wall = time.process_time(), time.perf_counter()
@@ -196,8 +216,9 @@ def _status(name: str) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith(name)) / 1e3
 
 
-def matmul_rate(backend: str, shapes: list[tuple[int, ...]], rows: int = 1024) -> float:
+def matmul_rate(backend: str, shapes: list[tuple[int, ...]]) -> float:
     """FLOP/s of bare products `(rows, in) x (in, out)` in the model's shapes, all of them in turn."""
+    rows = 4096 if _on_gpu(backend) else 1024
     plain = [shape[-2:] for shape in shapes]
     flops = 2.0 * rows * sum(out * width for out, width in plain)
     once = _torch_products(plain, rows) if backend == "torch" else _mlx_products(plain, rows)

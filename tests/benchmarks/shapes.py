@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -53,12 +56,19 @@ def toy(shape: dict[str, Any]) -> dict[str, Any]:
     return {name: _SMALL.get(name, value) for name, value in shape.items()}
 
 
-def make_model(directory: Path, shape: dict[str, Any], *, dtype: str = "float32") -> None:
-    """Random weights and a byte tokenizer, as a model directory."""
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+def make_model(
+    directory: Path, shape: dict[str, Any], *, dtype: str = "float32", written: bool = True
+) -> None:
+    """Random weights and a byte tokenizer, as a model directory.
 
-    torch.manual_seed(0)
+    Not `written`, it has no weights: `random_weights` makes them in the process that loads it.
+    """
+    import torch
+    from safetensors.torch import save_file
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
     fixed = {
         "max_position_embeddings": 4096,
         "bos_token_id": None,
@@ -66,14 +76,35 @@ def make_model(directory: Path, shape: dict[str, Any], *, dtype: str = "float32"
         "pad_token_id": 0,
     }
     config: Any = AutoConfig.for_model(**shape, **fixed)
-    with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
-        model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype))
-    model.save_pretrained(str(directory))
+    if written:
+        torch.manual_seed(0)
+        with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+            model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype))
+        model.save_pretrained(str(directory))
+    else:
+        config.save_pretrained(str(directory))
+        save_file({}, directory / "model.safetensors")
     path = directory / "config.json"
     written = json.loads(path.read_text())
     written["rope_theta"] = (written.get("rope_parameters") or {}).get("rope_theta", 10000.0)
     path.write_text(json.dumps(written))  # mlx-lm reads it at the top
     write_tokenizer(directory)
+
+
+@contextmanager
+def random_weights() -> Iterator[None]:
+    """Within this, a model of which only the config lies on disk is loaded with weights made on the spot."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    def make(directory: str, *, dtype: Any, **_: Any) -> Any:
+        torch.manual_seed(0)
+        with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+            config = AutoConfig.from_pretrained(directory)
+            return AutoModelForCausalLM.from_config(config, dtype=dtype)
+
+    with patch.object(AutoModelForCausalLM, "from_pretrained", make):
+        yield
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,11 @@ PMON = """\
 """
 
 
+@pytest.fixture(autouse=True)
+def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+
+
 class Tools:
     """Programs that print what they are told to, by their words."""
 
