@@ -7,6 +7,7 @@ import gc
 import importlib
 import os
 import shutil
+import socket
 import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -29,6 +30,13 @@ def require(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         missing(f"{module} is not installed ({error})")
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 def require_program(name: str) -> str:

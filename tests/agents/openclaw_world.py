@@ -8,7 +8,6 @@ import html
 import json
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from aiohttp import ClientSession, ClientTimeout, web
 from goodbot.testing.fakes.telegram import TOKEN, FakeTelegram
 
 from tests.agents import programs
+from tests.support import free_port
 
 GATEWAY_TOKEN = "gateway-token-of-this-test-only"
 
@@ -181,9 +181,3 @@ async def until(
                 return
             assert asyncio.get_running_loop().time() < deadline, f"never came to be; {told()}"
             await asyncio.sleep(0.1)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -17,8 +17,9 @@ from goodbot_connectors.openclaw.setup import OpenClawSetup
 
 from tests.agents import programs
 from tests.agents.openclaw_relay import Relay
-from tests.agents.openclaw_world import Gateway, Model, Telegram, free_port, until
+from tests.agents.openclaw_world import Gateway, Model, Telegram, until
 from tests.end_to_end.daemon import Daemon, running
+from tests.support import free_port
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(1800)]
 

@@ -19,7 +19,7 @@ from goodbot.testing.fakes.teams import (
 from goodbot_connectors.teams.config import APP_PASSWORD
 
 from tests.benchmarks.load import PRESSES, Opinion
-from tests.connectors.teams.peer import free_port
+from tests.support import free_port
 
 PACE = Pace(retries=(1.0, 5.0, 30.0, 60.0, 120.0))
 """What Teams does after the first minute, nobody has told; the load asks for what is stored in the end."""

@@ -5,111 +5,19 @@ The second model is the tiny one with a little noise on its weights: another mod
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
-from goodbot.cli import client
-from goodbot.errors import GoodbotError
 
-from tests.cli.program import PROGRAM, environment, until
-from tests.cli.program import Bot as Program
+from tests.cli.program import until
+from tests.end_to_end.taught import RATINGS, Bot, questions
 from tests.support import require
-
-RATINGS = 40
-CONFIG = """# mine
-[model]
-path = "{path}"
-
-[serving]
-ask = "never"
-temperature = 0.8
-max_tokens = 48
-history = 0
-
-[training]
-backend = "torch"
-schedule = "manual"
-min_ratings = {ratings}
-held_out = {held_out}
-"""
-
-
-class Bot(Program):
-    """A daemon on a configured model, and one person who likes friendly answers."""
-
-    def configure(self, model: Path, ratings: int = RATINGS, *, long: bool = False) -> None:
-        """`long`: a training is sure to be interrupted before it ends."""
-        self.home.mkdir(mode=0o700)
-        text = CONFIG.format(path=model, ratings=ratings, held_out=ratings // 5)
-        if long:
-            text += "\n[training.settings]\nsteps = 10000\nmax_passes = 10000\n"
-        (self.home / "config.toml").write_text(text)
-
-    def start(self, *_: Any, **env: str) -> None:
-        self._started += 1
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*PROGRAM, "--home", str(self.home), "run"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
-                env=environment(**env), start_new_session=True,
-            )  # fmt: skip
-        until(lambda: "Ctrl-C stops" in self.log.read_text() or self.process.poll() is not None)
-        assert self.process.poll() is None, self.log.read_text()
-
-    def ask(self, questions: list[str]) -> list[str]:
-        """The answers, one a line."""
-        done = self.call("chat", input="\n".join(questions) + "\n")
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
-
-    def teach(self, questions: list[str]) -> None:
-        """Rate each answer by its style."""
-        from goodbot_training.tiny.judge import style_of
-
-        with subprocess.Popen(
-            [*PROGRAM, "--home", str(self.home), "chat"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment(),
-        ) as chat:  # fmt: skip
-            assert chat.stdin is not None
-            assert chat.stdout is not None
-            for question in questions:
-                chat.stdin.write(question + "\n")
-                chat.stdin.flush()
-                answer = chat.stdout.readline().strip()
-                chat.stdin.write("1\n" if style_of(answer) == "friendly" else "2\n")
-                chat.stdin.flush()
-            chat.stdin.close()
-
-    @contextlib.contextmanager
-    def switch(self, model: Path) -> Iterator[subprocess.Popen[str]]:
-        """`goodbot model switch` under way."""
-        with subprocess.Popen(
-            [*PROGRAM, "--home", str(self.home), "model", "switch", str(model)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=environment(), start_new_session=True,
-        ) as process:  # fmt: skip
-            try:
-                yield process
-            finally:
-                process.kill()
-
-    def status(self) -> dict[str, Any] | None:
-        """What the daemon says; None while it says nothing."""
-        try:
-            answer = client.call(self.home, "status", [], lambda _: None)
-        except GoodbotError:
-            return None
-        return answer["data"] if answer else None
 
 
 @pytest.fixture
@@ -141,12 +49,6 @@ def two_models(directory: Path) -> tuple[Path, Path]:
         weights[name] = shaken.astype(array.dtype)
     save_file(weights, new / "model.safetensors", {"format": "pt"})
     return old, new
-
-
-def questions(seed: int, count: int) -> list[Any]:
-    from goodbot_training.tiny.corpus import split
-
-    return Random(seed).sample(split(0)[0], count)
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
     if data["store"] != "ok":
         lines.append(f"nothing can be stored, so ratings are not taken: {data['store']}")
     if data["server"] == "down":
-        lines.append("the model is not running; it is being started again")
+        lines.append("the model is not running; goodbot tries again every half minute")
     if data["training"]:
         lines.append(told.sentence(data["training"]))
         if data["waits"]:

@@ -23,6 +23,7 @@ from goodbot.models.disk import stored
 from goodbot.models.estimate import estimate
 from goodbot.models.machine import available_memory, physical_memory, place
 from goodbot.plugins import choose_backend, missing_modules
+from goodbot.serving import choice
 from goodbot.setup import Check, Examined, Probe
 from goodbot.training.child import child_environment
 
@@ -160,8 +161,18 @@ def _resolved(examined: Examined) -> ResolvedModel:
     return resolve(config.model.path, shipped, demo=examined.demo_model)
 
 
+def _is_served_apart(examined: Examined) -> bool:
+    try:
+        return bool(choice.choose(examined.config, examined.plugins.servers()).url)
+    except GoodbotError:  # the config's line says it
+        return False
+
+
 async def room(examined: Examined) -> Sequence[Check]:
-    """Whether the model fits into the memory, once to answer and once to be trained."""
+    """Whether the model fits into the memory, once to answer and once to be trained.
+
+    A server of the owner's is one that answers already, here or elsewhere.
+    """
     total, free = physical_memory(), await asyncio.to_thread(available_memory)
     have = f"{size(total)}, {size(free)} of it free"
     try:
@@ -177,10 +188,15 @@ async def room(examined: Examined) -> Sequence[Check]:
         have = f"{size(free)} free on the GPU"
     held = stored(path)
     fits = estimate(shape, replace(where, memory=total), held)
-    running = examined.daemon is not None  # it holds its share already
+    apart = _is_served_apart(examined)
+    if apart:
+        fits = estimate(shape, replace(where, memory=total + fits.serving), held)
+    running = apart or examined.daemon is not None  # it holds its share already
     now = estimate(shape, replace(where, memory=free + running * fits.serving), held)
-    text = f"{have}; answering takes {size(fits.serving)}, training {size(fits.training)} more"
-    if fits.serving > total:
+    trained = size(fits.training)
+    answering = f"answering takes {size(fits.serving)}, training {trained} more"
+    text = f"{have}; {f'training takes {trained}' if apart else answering}"
+    if fits.serving > total and not apart:
         return [fail("memory", text, _CHOOSE)]
     if not fits.fits:
         return [warn("memory", f"{text}: this machine is small for the model", _CHOOSE)]

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from goodbot.doctor import connectors, daemon, data, files, machine, model, network, settings
+from goodbot.doctor import (
+    connectors,
+    daemon,
+    data,
+    files,
+    machine,
+    model,
+    model_server,
+    network,
+    settings,
+)
 from goodbot.doctor.checks import fail
 from goodbot.setup import Check, Examined, Probe
 
@@ -30,6 +40,7 @@ def probes(examined: Examined, wrong: Sequence[Check]) -> list[Probe]:
     return [
         *known,
         *model.PROBES,
+        *model_server.PROBES,
         *([] if "tokens" in said else connectors.probes(examined)),
         *network.PROBES,
         *of_plugins(examined),

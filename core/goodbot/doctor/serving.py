@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from goodbot.doctor import model_server
 from goodbot.doctor.checks import ok, warn
 from goodbot.models import servers
 from goodbot.models import serving as settings
@@ -39,7 +41,8 @@ async def serving(examined: Examined, urls: Sequence[str] = ()) -> Sequence[Chec
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as http:
         looks = [
-            _look(http, found[url], rank) if url in found else _locked(http, url) for url in urls
+            _look(http, found[url], rank) if url in found else _locked(http, url, examined)
+            for url in urls
         ]
         checks = [check for check in await asyncio.gather(*looks) if check is not None]
     places = ", ".join(url.rpartition(":")[2] for url in urls)
@@ -61,11 +64,13 @@ def _rank(examined: Examined) -> int:
     return rank if isinstance(rank, int) else 8
 
 
-async def _locked(http: ClientSession, url: str) -> Check | None:
-    """A server that answers nobody without a key."""
+async def _locked(http: ClientSession, url: str, examined: Examined) -> Check | None:
+    """A server that answers nobody without a key. The configured one is asked with it, no other is."""
     code, _ = await _ask(http, url, "/v1/models")
     if code not in (401, 403):
         return None
+    if url in _configured(examined) and (checks := await model_server.look(examined)):
+        return replace(checks[0], part=_part(url))
     return warn(_part(url), "a model server that asks for a key: it cannot be looked at")
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import socket
 
 import pytest
 from goodbot.testing.connector import ConnectorContract
 from goodbot.testing.fakes.slack import FakeSlack
 
 from tests.connectors.slack.peer import SlackPeer
+from tests.support import free_port
 
 
 class TestSlack(ConnectorContract):
@@ -25,9 +25,7 @@ class TestSlack(ConnectorContract):
 class TestSlackOverHttp(TestSlack):
     @pytest.fixture
     async def platform(self, slack: FakeSlack, peer: SlackPeer) -> SlackPeer:
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            port = found.getsockname()[1]
+        port = free_port()
         peer.settings = dataclasses.replace(peer.settings, mode="http", port=port)
         slack.app.socket_mode = False
         slack.app.request_url = f"http://127.0.0.1:{port}{peer.settings.path}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from tests.connectors.slack.conftest import VIRTUAL, pass_time
 from tests.connectors.slack.peer import EMOJI, SlackPeer
 from tests.core.builders import Fake, rows, until
 from tests.end_to_end.beside import goodbot
+from tests.support import free_port
 
 SHARED = ChannelKind.SHARED
 PATIENT = pytest.mark.parametrize(
@@ -385,9 +385,7 @@ def _known(
 
 @pytest.fixture
 async def over_http(slack: FakeSlack, peer: SlackPeer) -> None:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     peer.settings = dataclasses.replace(peer.settings, mode="http", port=port)
     slack.app.socket_mode = False
     slack.app.request_url = f"http://127.0.0.1:{port}{peer.settings.path}"

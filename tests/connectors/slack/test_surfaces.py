@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from goodbot_connectors.slack.presses import SHORTCUT, read
 from goodbot_connectors.slack.threads import KEY
 
 from tests.connectors.slack.peer import SlackPeer, action_of, actions
+from tests.support import free_port
 
 TURN = "5f1e0c7a9b3d2468"
 SHARED = ChannelKind.SHARED
@@ -534,9 +534,7 @@ async def test_socket_mode_that_is_switched_off_while_we_run_is_said(
 async def test_slack_can_check_the_address_and_a_taken_port_is_told(
     slack: FakeSlack, peer: SlackPeer, tmp_path: Path
 ) -> None:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     settings = dataclasses.replace(peer.settings, mode="http", port=port)
     peer.settings, slack.app.socket_mode = settings, False
     slack.app.request_url = f"http://127.0.0.1:{port}{settings.path}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,8 @@ from goodbot.testing.fakes.teams import (
 from goodbot.testing.platform import Post
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
 from goodbot_connectors.teams.presses import EXPLAIN, read
+
+from tests.support import free_port
 
 REACTIONS = {"👍": "like", "👎": "1f44e_thumbsdown", "🤔": "1f914_thinkingface"}
 Json = dict[str, Any]
@@ -153,13 +154,6 @@ class TeamsPeer:
 
     async def unacknowledged(self) -> int:
         return len(self.teams.outbox.pending)
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def actions(message: Message) -> list[str]:

@@ -19,8 +19,8 @@ from goodbot_connectors.teams import SPEC
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.tokens import ServiceUrls
 
-from tests.connectors.teams.peer import TeamsPeer, free_port
-from tests.support import require
+from tests.connectors.teams.peer import TeamsPeer
+from tests.support import free_port, require
 
 require("botbuilder.core")
 

@@ -17,8 +17,7 @@ from goodbot.testing.fakes.teams.identity import SCOPE
 
 from tests.connectors.teams import schema
 from tests.connectors.teams.conftest import VIRTUAL, pass_time
-from tests.connectors.teams.peer import free_port
-from tests.support import missing
+from tests.support import free_port, missing
 
 Json = dict[str, Any]
 CARD: Json = {

@@ -24,9 +24,8 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors.teams import SPEC
 from goodbot_connectors.teams.config import TeamsSettings
 
-from tests.connectors.teams.peer import free_port
 from tests.connectors.teams.playground import Playground, people, serve
-from tests.support import require
+from tests.support import free_port, require
 
 TURN = "5f1e0c7a9b3d2468"
 ANSWER = Reply(text="It is 4.", turn=TURN, buttons=(GOOD, BAD))

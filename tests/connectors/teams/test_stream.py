@@ -18,8 +18,7 @@ from goodbot_connectors.stopping import StoppedError
 from goodbot_connectors.teams import SPEC, render
 from goodbot_connectors.teams.config import TeamsSettings
 
-from tests.connectors.teams.peer import free_port
-from tests.support import require
+from tests.support import free_port, require
 
 require("botbuilder.core")
 

@@ -22,7 +22,7 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
 
 from tests.connectors.telegram.fake import Driver, channel, check_conversation, connected
-from tests.support import require
+from tests.support import free_port, require
 
 if TYPE_CHECKING:
     from goodbot.connector import ConnectorSpec
@@ -34,9 +34,7 @@ GOOD = Button(action="good", label="👍")
 
 def webhook_driver(fake: FakeTelegram) -> Driver:
     """A connector that is called at a public address, with a proxy in between."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     fake.webhook.routes[PUBLIC] = f"http://127.0.0.1:{port}"
     return Driver(fake, mode="webhook", webhook_url=PUBLIC + PATH, webhook_port=port)
 

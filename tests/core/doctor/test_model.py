@@ -185,6 +185,18 @@ async def test_memory(
     assert (check.state, word in check.text) == (state, True), check.text
 
 
+async def test_the_memory_that_another_server_has_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "physical_memory", lambda: 15 * 10**8)
+    monkeypatch.setattr(model, "available_memory", lambda: 15 * 10**8)
+    toml = '[training]\nbackend = "mlx"\n[serving]\nserver = "vllm"\n'
+    check = await only(model.room(examined(tmp_path, toml, demo=True)))
+    assert check.state is CheckState.OK
+    assert "; training takes " in check.text
+    assert "answering" not in check.text
+
+
 async def test_an_architecture_that_no_backend_knows(copy: Path) -> None:
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, "model_type": "abacus"}))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 from goodbot.server import AdapterFormat
 
 from tests.core.serving import tiny
-from tests.support import require
+from tests.support import free_port, require
 
 _START_SECONDS = 120.0
 
@@ -37,9 +36,7 @@ def running(home: Path, model: Path | None = None) -> Iterator[FarSide]:
     for module in ("mlx.core", "mlx_lm"):
         require(module)
     (home / "hub").mkdir(parents=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = home / "log"
     environ = {
         "PATH": os.environ["PATH"], "HOME": str(home), "HF_HOME": str(home), "HF_HUB_OFFLINE": "1",

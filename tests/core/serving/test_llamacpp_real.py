@@ -18,10 +18,10 @@ from goodbot.training.child import child_environment
 
 from tests.core.builders import SPEC, server_parts
 from tests.core.serving import llama_build, tiny
+from tests.core.serving.expected import QUESTION, logprobs, prompt
 from tests.support import require
 
 pytestmark = [pytest.mark.serving, pytest.mark.timeout(600)]
-QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 APART = 0.05
 """Nats: llama.cpp multiplies F16 weights with activations in F16 on a CPU."""
 
@@ -72,28 +72,6 @@ class TestTheContract(ServingContract):
     @pytest.fixture
     def adapters(self, two: tuple[Path, Path]) -> tuple[Path, Path]:
         return two
-
-
-def logprobs(ids: list[int], adapter: Path | None, temperature: float) -> np.ndarray:
-    """What the model itself expects after each of `ids`, by NumPy."""
-    from goodbot_training.backends import adapters
-    from goodbot_training.formats import proof, reference
-    from goodbot_training.formats.checkpoint import Checkpoint
-
-    base = Checkpoint(tiny.model())
-    decoder = reference.decoder(base.config)
-    assert decoder is not None
-    weights = adapters.read_adapter(adapter) if adapter else None
-    logits = reference.logits(decoder, proof.merged(base, weights), np.array(ids)) / temperature
-    shifted = logits - logits.max(-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-
-
-def prompt() -> list[int]:
-    transformers = require("transformers")
-    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(tiny.model())
-    text = tokenizer.apply_chat_template(QUESTION, add_generation_prompt=True, tokenize=False)
-    return tokenizer(text, add_special_tokens=False).input_ids
 
 
 @pytest.mark.asyncio(loop_scope="module")

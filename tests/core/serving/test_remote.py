@@ -81,6 +81,23 @@ async def test_a_check_finds_out_that_it_went_and_that_it_is_back(
     assert server.trouble() == ""
 
 
+async def test_what_is_wrong_stays_said_until_it_is_put_right(
+    server: VllmServer, vllm: FakeVllm, clock: VirtualClock
+) -> None:
+    await vllm.down()
+    with pytest.raises(ServerError):
+        await server.start()
+    for _ in range(4):
+        clock.advance(SECONDS)
+        await asyncio.sleep(0.02)
+    assert "does not answer: start it" in server.trouble()
+    await vllm.up()
+    await server.start()
+    await pulse(clock)
+    assert server.healthy()
+    assert server.trouble() == ""
+
+
 async def test_one_failed_check_is_no_illness(
     server: VllmServer, vllm: FakeVllm, clock: VirtualClock
 ) -> None:

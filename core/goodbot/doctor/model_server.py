@@ -1,0 +1,66 @@
+"""The model server that the owner runs, while goodbot does not: would it answer for goodbot?
+
+`daemon` looks at the server of a goodbot that runs; one that goodbot starts itself is not there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from goodbot.clock import SystemClock
+from goodbot.doctor.checks import failed, ok, warn
+from goodbot.errors import AdapterError, GoodbotError, ServerError
+from goodbot.models import resolve
+from goodbot.plugins import choose_backend
+from goodbot.server import AdapterFormat
+from goodbot.serving import choice
+from goodbot.serving.remote import RemoteServer
+from goodbot.setup import Check, Examined, Probe
+from goodbot.training.child import child_environment
+
+_SECONDS = 30.0
+
+
+async def server(examined: Examined) -> Sequence[Check]:
+    """Asked as it will be: with its key, and by its driver."""
+    return await look(examined) if examined.daemon is None else []
+
+
+async def look(examined: Examined) -> list[Check]:
+    """Nothing where goodbot would serve the model itself, or cannot yet: other lines say why."""
+    try:
+        driver, takes_adapters = _driver(examined)
+    except GoodbotError:
+        return []
+    if not isinstance(driver, RemoteServer):
+        return []
+    try:
+        name = await driver.look_once()
+    except ServerError as error:
+        return [failed("server", error)]
+    if takes_adapters and driver.complaint:
+        return [warn("server", driver.complaint)]
+    what = f"{driver.upstream.place} answers as {name}"
+    return [ok("server", f"{what} and takes adapters" if takes_adapters else what)]
+
+
+def _driver(examined: Examined) -> tuple[object, bool]:
+    """The configured one, not started, and whether it is one for adapters."""
+    config, plugins = examined.config, examined.plugins
+    spec = choice.choose(config, plugins.servers())
+    if not spec.url:
+        return None, False
+    made = choice.make(
+        spec, config, clock=SystemClock(), environ=child_environment(), convert=_convert,
+        model=resolve(config.model.path, plugins.models(), demo=examined.demo_model),
+        backend=choose_backend(plugins.backends(), config.training.backend),
+    )  # fmt: skip
+    return made, spec.adapters is not AdapterFormat.NONE
+
+
+async def _convert(directory: Path, to: AdapterFormat) -> Path:
+    raise AdapterError(f"nothing is made here: not {to.value} of {directory}")
+
+
+PROBES = (Probe(name="server", run=server, seconds=_SECONDS),)
