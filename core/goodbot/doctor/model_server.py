@@ -36,9 +36,12 @@ async def look(examined: Examined) -> list[Check]:
     if not isinstance(driver, RemoteServer):
         return []
     try:
-        name = await driver.look_once()
+        await driver.upstream.open()
+        name = await driver.look()
     except ServerError as error:
         return [failed("server", error)]
+    finally:
+        await driver.upstream.close()
     if takes_adapters and driver.complaint:
         return [warn("server", driver.complaint)]
     what = f"{driver.upstream.place} answers as {name}"

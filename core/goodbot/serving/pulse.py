@@ -34,8 +34,9 @@ class Pulse:
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="the model server's pulse")
 
-    async def stop(self) -> None:
-        """Idempotent."""
+    async def stop(self, why: str = "") -> None:
+        """Idempotent. `why`: what is wrong from now on, until it is started again."""
+        self.down = why or self.down
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

@@ -105,14 +105,6 @@ class RemoteServer(Server):
         """One answer under `name`."""
         return chat.stream(self.upstream, self.body(name, request))
 
-    async def look_once(self) -> str:
-        """What `look` says, for one that is not started; `complaint` tells the rest. Raises ServerError."""
-        await self.upstream.open()
-        try:
-            return await self.look()
-        finally:
-            await self.upstream.close()
-
     async def start(self) -> None:
         """Connect, or look again after trouble: what is loaded and still there stays as it is."""
         await self.upstream.open()
@@ -123,9 +115,8 @@ class RemoteServer(Server):
             if set(self.names) - {BASE}:
                 self._keep(await self.offered())
         except ServerError as error:
-            self._pulse.down = str(error)
+            await self._pulse.stop(str(error))
             if not self._flights.any():
-                await self._pulse.stop()  # what it would say of a closed connection helps nobody
                 await self.upstream.close()
             raise
         self._pulse.start()
