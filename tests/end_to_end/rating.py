@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from goodbot.testing.connector_base import eventually
+
+from tests.end_to_end.daemon import Daemon
+
 RATINGS = 20
 LABEL = "[demo model] "
 CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
@@ -22,6 +26,21 @@ async def standing(person: Commander) -> int:
     found = re.search(r"(\d+) of \d+ ratings until", text)
     assert found, text
     return int(found[1])
+
+
+async def learnt(daemon: Daemon) -> None:
+    """Wait for the training to go live.
+
+    Without words: a person who writes all the time would keep it waiting. For some moments more
+    `status` may tell how the run gets on, rather than how many ratings the next one wants.
+    """
+
+    async def live() -> bool:
+        runs = daemon.rows("SELECT state, reason FROM runs")
+        assert all(state not in ("failed", "refused") for state, _ in runs), runs
+        return any(state == "activated" for state, _ in runs)
+
+    await eventually(live, 480)
 
 
 def is_friendly(answer: str) -> bool:

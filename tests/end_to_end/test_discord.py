@@ -21,7 +21,7 @@ from tests.connectors.discord import schema
 from tests.connectors.discord.peer import DiscordPeer
 from tests.end_to_end.daemon import Daemon, running
 from tests.end_to_end.discord import Person, daemon_beside, ways
-from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, standing
+from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, learnt, standing
 from tests.support import require
 
 
@@ -96,14 +96,8 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
                 await stands(ada, n)
             await next(rated)(answer, is_friendly(answer.content))
 
-        async def learnt() -> bool:
-            # Without words: a person who writes all the time would keep the training waiting.
-            runs = daemon.rows("SELECT state, reason FROM runs")
-            assert all(state not in ("failed", "refused") for state, _ in runs), runs
-            return any(state == "activated" for state, _ in runs)
-
-        await eventually(learnt, 480)
-        assert "v1 answers" in await ada.command("status", like="ratings until")
+        await learnt(daemon)
+        await ada.command("status", like=", v1 answers")
         answer = await ada.ask("What is the capital of France?")
         await whole(daemon, peer, answer)
         version = "SELECT version FROM turns ORDER BY created_at DESC LIMIT 1"
@@ -135,7 +129,7 @@ async def test_pair_talk_rate_in_ten_ways_train_and_go_back(
 
         [yes] = await eventually(asked_back)
         await ada.press(answer, yes, "answers now")
-        assert "v1 answers" not in await ada.command("status", like="ratings until")
+        await ada.command("status", like=", the base model answers")
         await whole(daemon, peer, await ada.ask("What is the capital of Italy?"))
         assert daemon.rows(version) == [(0,)]
         assert not [one for one in discord.interactions.log if discord.interactions.failed(one)]

@@ -20,7 +20,7 @@ from goodbot.testing.platform import Post
 
 from tests.connectors.telegram.fake import Driver, check_conversation
 from tests.end_to_end.daemon import Daemon, running
-from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, standing
+from tests.end_to_end.rating import CODE, LABEL, RATINGS, is_friendly, learnt, standing
 from tests.end_to_end.telegram import Person, daemon_beside, ways
 from tests.support import require
 
@@ -82,13 +82,7 @@ async def test_pair_talk_rate_in_every_way_train_and_go_back(peer: Driver, tmp_p
             await next(rated)(post, is_friendly(post.text))
         await told(peer)
 
-        async def learnt() -> bool:
-            # Without words: a person who writes all the time would keep the training waiting.
-            runs = daemon.rows("SELECT state, reason FROM runs")
-            assert all(state not in ("failed", "refused") for state, _ in runs), runs
-            return any(state == "activated" for state, _ in runs)
-
-        await eventually(learnt, 240)
+        await learnt(daemon)
         assert "v1 answers" in await ada.command("status")
         await ada.ask_for_an_answer("What is the capital of France?")
         version = "SELECT version FROM turns ORDER BY created_at DESC LIMIT 1"
