@@ -240,7 +240,7 @@ class App:
         """Bring the model up with the version that should answer."""
         await self.server.start()
         try:
-            if wrong := await self.registry.reconcile():
+            if wrong := await self.registry.reconcile(fresh=True):
                 logger.info("at start: %s", wrong)
         except ServerError as error:  # the base model answers meanwhile
             logger.warning("at start: %s; it is tried again", error)

@@ -1,8 +1,10 @@
-"""What is put in order every 30 s, whoever has disturbed it: adapters, server, open turns, expiry."""
+"""What is put in order again and again, whoever has disturbed it: adapters, server, open turns, expiry."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from goodbot.adapters import AdapterRegistry, retention
 from goodbot.clock import Clock
@@ -20,6 +22,8 @@ from goodbot.training.tenancy import Tenancy
 logger = logging.getLogger(__name__)
 
 _SECONDS = 30.0
+_SERVER_SECONDS = 20.0
+"""A server that serves something else is to be noticed within 30 s, and a look takes a while, too."""
 _OPEN_SECONDS = 86400.0
 """Reactions on answers of the last day are read again."""
 
@@ -44,21 +48,30 @@ class Housekeeping:
         self._eraser = eraser
 
     async def loop(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. The server has its own turn: no slow platform keeps it waiting."""
+        async with asyncio.TaskGroup() as turns:
+            turns.create_task(self._every(_SERVER_SECONDS, self.look_after_server))
+            turns.create_task(self._every(_SECONDS, self.once))
+
+    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
-            await self._clock.sleep(_SECONDS)
-            await self.once()
+            await self._clock.sleep(seconds)
+            await work()
+
+    async def look_after_server(self) -> None:
+        """Bring it together with pointer and files. What fails is logged; the rest is done all the same."""
+        if self._tenancy.away:
+            return
+        with boundary(logger, "reconciling the model server"):
+            await self._reconcile()
+        with boundary(logger, "the canary"):
+            await self._canary.look()
+        with boundary(logger, "adapters"):
+            await self._tend_adapters(self._clock.now())
 
     async def once(self) -> None:
-        """One round. What fails is logged, and the rest is done all the same."""
+        """One round of all the rest, likewise."""
         now = self._clock.now()
-        if not self._tenancy.away:
-            with boundary(logger, "reconciling the model server"):
-                await self._reconcile()
-            with boundary(logger, "the canary"):
-                await self._canary.look()
-            with boundary(logger, "adapters"):
-                await self._tend_adapters(now)
         with boundary(logger, "reconciling the connectors"):
             await self._connectors.reconcile(self._store, now - _OPEN_SECONDS)
         with boundary(logger, "notices"):

@@ -19,7 +19,7 @@ from goodbot.models import ResolvedModel
 from goodbot.plugins import PluginHost
 from goodbot.server import BASE, Server
 from goodbot.serving.proof import Verdict
-from goodbot.serving.witness import Proof, Witness, probe
+from goodbot.serving.witness import Righted, Witness, probe
 from goodbot.store import Store, adapters, canaries
 from goodbot.store.writer import Operation
 
@@ -50,18 +50,14 @@ class AdapterRegistry(Catalogue):
         self._plugins = plugins
         self._clock = clock
         self.share = share
-        self._witness = Witness(server)
+        self.witness = Witness(server)
+        """What is known of whether the server really serves what it should."""
         self._swap = asyncio.Lock()
         self._beside: Counter[int] = Counter()
         """Versions that somebody uses beside what is served (`beside`)."""
         self._leaving: set[asyncio.Task[None]] = set()
         self.canary = BASE
         """The version that is loaded for a share of the conversations; `BASE`: none is."""
-
-    @property
-    def proof(self) -> Proof:
-        """What is known of whether the active version is really served."""
-        return self._witness.found
 
     async def activate(
         self, version: int, *, expected: int, guard: Operation[bool] | None = None
@@ -90,12 +86,12 @@ class AdapterRegistry(Catalogue):
                 await adapters.hold(db, waiting, "")
 
         async with self._swap:
-            proven = self._witness.found
+            proven = self.witness.found
             try:
                 await self.prepare(version)
                 await self._store.write(move)
             except BaseException as error:  # who is cancelled leaves nothing loaded either
-                self._witness.found = proven
+                self.witness.found = proven
                 await self._drop(version)
                 if isinstance(error, _NotMovedError):
                     return False
@@ -127,8 +123,8 @@ class AdapterRegistry(Catalogue):
         Whether it was right from the start; with `keep` that is what `proof` says from now on.
         Raises NotServedError, AdapterError or ServerError.
         """
-        found = await self._witness.examine(version, directory, thorough=thorough)
-        right = found.verdict is not Verdict.BASE
+        found = await self.witness.examine(version, directory, thorough=thorough)
+        right = not self.witness.doubts(found)
         if not right:
             logger.warning("%s; it is loaded anew", found.why, extra={"version": version})
             if await self._server.served() == version:
@@ -138,9 +134,9 @@ class AdapterRegistry(Catalogue):
                     self.canary = BASE  # it would never be idle
                 await self._server.unload(version)
                 await self._server.load(version, directory)
-            found = await self._witness.examine(version, directory, thorough=True)
+            found = await self.witness.examine(version, directory, thorough=True)
         if keep:
-            self._witness.keep(found)
+            self.witness.keep(found)
         if found.verdict is Verdict.BASE:
             raise NotServedError(found.why)
         return right
@@ -209,8 +205,8 @@ class AdapterRegistry(Catalogue):
             if wanted != BASE:
                 await self._server.load(wanted, await self.path(wanted))
             await self._server.activate(wanted)
-        if self._witness.found.version != wanted:
-            self._witness.forget()
+        if self.witness.found.version != wanted:
+            self.witness.forget()
         await self._let_in(await self.wanted_canary())
         if wanted != before:
             await self._drop(before)
@@ -240,23 +236,26 @@ class AdapterRegistry(Catalogue):
         if before != canary:
             await self._drop(before)
 
-    async def reconcile(self) -> str:
+    async def reconcile(self, *, fresh: bool = False) -> str:
         """Bring pointer, files and server together; returns what was wrong, empty if nothing.
 
         A pointer whose files do not verify, or whose version the server turns out not to serve, falls
-        back along the lineage to one of which both is right.
+        back along the lineage to one of which both is right. That a `fresh` server serves nothing
+        yet is not wrong.
         """
         async with self._swap:
-            active, target, wrong = await self._reconcile()
+            active, target, wrong = await self._reconcile(fresh)
+        if wrong:
+            self.witness.righted = Righted(at=self._clock.now(), what=wrong)
         if target != active:
             await self._plugins.on_adapter_activated(target, active)
         return wrong
 
-    async def _reconcile(self) -> tuple[int, int, str]:
+    async def _reconcile(self, fresh: bool) -> tuple[int, int, str]:
         """`(the pointer before, the pointer now, what was wrong)`."""
         wrong, unserved = "", False
         if not self._server.healthy():
-            self._witness.forget()
+            self.witness.forget()
             await self._server.start()
             wrong = "the model server was down and has been started again"
         active = target = await self.active()
@@ -273,7 +272,7 @@ class AdapterRegistry(Catalogue):
                 target = await self.clean_ancestor(await self._parent(target))
         if target != active:
             await self._store.write(lambda db: self._fall_back(db, active, target, unserved))
-        if await self._server.served() != await self.wanted():
+        if not fresh and await self._server.served() != await self.wanted():
             wrong = wrong or "the server did not serve the active version"
         await self._switch_over()
         return active, target, wrong

@@ -14,11 +14,13 @@ from goodbot.news.alarms import described
 from goodbot.people import pairing
 from goodbot.people.authorization import Grant
 from goodbot.serving.canary import Standing
+from goodbot.serving.witness import Righted
 from goodbot.store import access, adapters, feedback, runs, set_aside, suspects, turns
 from goodbot.training import progress as told
 from goodbot.training.tenancy import Sharing
 
 _SHOWN = 60
+_NEWS_SECONDS = 86400.0
 _REMARKS = {RatingKind.COMMENT: "reason", RatingKind.BETTER: "better"}
 
 
@@ -36,7 +38,8 @@ async def status(call: Call) -> Result:
     data: dict[str, Any] = {
         "model": s.model, "backend": s.backend, "version": active, "off": off, "paused": paused,
         "tainted": clean != active, "server": "up" if s.server.healthy() else "down",
-        "server_trouble": s.server.trouble(), "proof": asdict(s.registry.proof),
+        "server_trouble": s.server.trouble(), "proof": asdict(s.registry.witness.found),
+        "put_right": _recent(s.registry.witness.righted, s.clock.now()),
         "canary": told_of(await s.canary.standing(), s.registry.share),
         "unserved": await unserved(s),
         "ratings": standing.available, "needed": s.config.training.min_ratings, "next": readiness.why,
@@ -94,7 +97,10 @@ def _lines(data: dict[str, Any]) -> list[str]:
 
 def _for_owners(data: dict[str, Any]) -> list[str]:
     """What concerns the machine and other people."""
-    said = (data["server_trouble"], data["proof"]["why"], data["canary"], data["unserved"])
+    said = (
+        data["server_trouble"], data["proof"]["why"], data["put_right"], data["canary"],
+        data["unserved"],
+    )  # fmt: skip
     lines = [one for one in said if one]
     if data["waiting_for_consent"]:
         lines.append(
@@ -129,6 +135,15 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
         f"{name}: {state}" for name, state in data["connectors"].items() if state != "running"
     )
     return lines
+
+
+def _recent(righted: Righted | None, now: float) -> str:
+    """What was put right within a day, and how long ago; empty: nothing was."""
+    if righted is None or now - righted.at > _NEWS_SECONDS:
+        return ""
+    minutes = (now - righted.at) / 60
+    ago = f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.0f} h"
+    return f"put right {ago} ago: {righted.what}"
 
 
 def told_of(standing: Standing | None, share: float) -> str:

@@ -22,6 +22,8 @@ NO_ADAPTERS = (
     '([serving] server = "embedded"), and give other servers whole models with '
     "`goodbot adapters export --fused`"
 )
+_BY_HAND = {"lmstudio": "LM Studio", "localai": "LocalAI", "tgi": "TGI"}
+"""What people look for, and cannot take an adapter while it runs."""
 KEY = "GOODBOT_SERVER_KEY"
 """The secret that a server may ask for (vLLM's `--api-key`)."""
 
@@ -29,6 +31,8 @@ KEY = "GOODBOT_SERVER_KEY"
 def choose(config: Config, specs: Mapping[str, ServerSpec]) -> ServerSpec:
     """What `[serving] server` names. Raises ConfigError, and MissingExtraError if it is not installed."""
     wanted, where = config.serving.server, config.where("serving")
+    if wanted not in specs and (by_hand := _BY_HAND.get(wanted.lower().replace("-", ""))):
+        raise where.error("server", f"{by_hand} cannot be used while goodbot learns: {NO_ADAPTERS}")
     if wanted not in specs:
         known = instead(wanted, specs)
         raise where.error("server", f"no model server is named {wanted!r}; {known}")

@@ -47,8 +47,6 @@ class OllamaServer(RemoteServer):
         self._settings = settings
         self._api = OllamaApi(self.upstream)
         self._tags = Tags.read(parts.home / "tags.json")
-        self._on_base = False
-        """Whether adapters go on Ollama's own copy of the base, so that it must stay the same."""
         self._proven: set[tuple[str, str]] = set()
         """Names and questions that were asked for a proof since somebody talked, or something was loaded."""
 
@@ -74,11 +72,11 @@ class OllamaServer(RemoteServer):
         now, first = offered.get(base, ""), self._settings.digest or self._tags.bases.get(base, "")
         if not now:
             return f"{self.upstream.place} has no {base} any more: `ollama pull {base}`"
-        if now.startswith(first) or not self._on_base:
+        if now.startswith(first):
             return ""
         return (
             f"{base} in Ollama is not what it was ({now[:12]}, not {first[:12]}): somebody pulled or made "
-            f"it anew, and the adapters belong to the old one. If it is the same model, put "
+            f"it anew, and the versions belong to the old one. If it is the same model, put "
             f'digest = "{now[:12]}" under [serving.settings]; if not, set [serving] model to the old one'
         )
 
@@ -129,14 +127,17 @@ class OllamaServer(RemoteServer):
                 f"{base} runs in Ollama's cloud, where no adapter goes: set [serving] model to one of this "
                 "machine's"
             )
-        self._on_base = numbered(version) < OLLAMA_TAKES_WHOLE_MODELS_SINCE and shown.form == "gguf"
-        if not self._on_base:
-            return AdapterFormat.GGUF_MODEL
         await self._pin(base)
-        return AdapterFormat.GGUF
+        takes_adapters = (
+            numbered(version) < OLLAMA_TAKES_WHOLE_MODELS_SINCE and shown.form == "gguf"
+        )
+        return AdapterFormat.GGUF if takes_adapters else AdapterFormat.GGUF_MODEL
 
     async def _pin(self, base: str) -> None:
-        """The base is the one that the first adapter was put on. Raises AdapterError."""
+        """The base is the one that the first version was made for. Raises AdapterError.
+
+        Whole models too: without a version another model would answer than what they were trained from.
+        """
         offered = await self._api.tags()
         if complaint := self._changed(offered):
             raise AdapterError(complaint)

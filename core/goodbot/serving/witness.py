@@ -33,6 +33,14 @@ class Proof:
     why: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Righted:
+    """What was wrong with the server and has been put right, when (Unix seconds), as a sentence."""
+
+    at: float
+    what: str
+
+
 NOTHING = Proof(version=BASE, verdict=Verdict.UNTOLD, why="")
 """Of the base model there is nothing to prove."""
 
@@ -62,6 +70,7 @@ class Witness:
     def __init__(self, server: Server) -> None:
         self._server = server
         self.found = NOTHING
+        self.righted: Righted | None = None
 
     async def examine(self, version: int, directory: Path, *, thorough: bool) -> Proof:
         """Prove one loaded version; raises nothing: what cannot be asked is untold."""
@@ -83,6 +92,15 @@ class Witness:
         except ServerError as error:
             return _proof(version, Verdict.UNTOLD, f"the model server did not tell: {error}")
         return _proof(version, verdict, "the model server tells no log-probs")
+
+    def doubts(self, found: Proof) -> bool:
+        """Whether a version had better be loaded anew: it answers like the base, or like itself no more.
+
+        The second is how a cache of another version looks. What never was like itself is not made so
+        by loading it again: it has another template, or coarser weights.
+        """
+        was_itself = self.found.version == found.version and self.found.verdict is Verdict.ADAPTER
+        return found.verdict is Verdict.BASE or (found.verdict is Verdict.NEITHER and was_itself)
 
     def keep(self, found: Proof) -> None:
         """Remember it; a server that says nothing this time has not taken back what it said."""

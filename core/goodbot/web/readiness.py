@@ -40,7 +40,7 @@ async def parts(app: App) -> Mapping[str, str]:
     """
     found = {
         "store": await store_answers(app),
-        "model": app.server.healthy() and app.registry.proof.verdict is not Verdict.BASE,
+        "model": app.server.healthy() and app.registry.witness.found.verdict is not Verdict.BASE,
         **{name: name not in app.connectors.problems for name in app.connectors.running},
     }
     return {name: OK if well else DOWN for name, well in found.items()}

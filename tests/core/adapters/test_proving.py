@@ -79,6 +79,40 @@ async def test_a_server_that_ignores_an_adapter_gets_it_anew(tmp_path: Path) -> 
         assert await bot.app.registry.reconcile() == ""
 
 
+async def test_a_version_that_is_like_itself_no_more_is_loaded_anew_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache of another version answers like neither: what was proven before is not left at that."""
+    async with open_bot(tmp_path) as bot:
+        await versions(bot, 1)
+        assert await verdict(bot) == "adapter"
+        bot.fake.set(first="other")
+        reload = AsyncMock(wraps=bot.app.server.reload)
+        monkeypatch.setattr(bot.app.server, "reload", reload)
+        assert "loaded anew" in await bot.app.registry.reconcile()
+        assert reload.await_count == 1
+        assert (await verdict(bot), await who_answers(bot)) == ("neither", "v1")
+        # That it did not help is said, and it is not tried over and over.
+        assert await bot.app.registry.reconcile() == ""
+        assert reload.await_count == 1
+        assert "another chat template" in await status(bot)
+
+
+async def test_what_was_put_right_is_said_for_a_day(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        await versions(bot, 1)
+        assert "put right" not in await status(bot), "that a new server serves nothing is no news"
+        bot.fake.ignore()
+        await bot.app.registry.reconcile()
+        clock.advance(12 * 60)
+        line = "put right 12 min ago: v1 was not really served, and was loaded anew"
+        assert line in await status(bot)
+        assert line not in await bot.command("status", user="ben"), "of the machine owners are told"
+        clock.advance(86400)
+        assert "put right" not in await status(bot)
+
+
 async def test_a_version_that_says_nothing_holds_nobody_up_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +149,7 @@ async def test_the_daemon_notices_within_30_seconds(
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, clock=clock) as bot:
         rounds: list[float] = []
-        once = bot.app.housekeeping.once
+        once = bot.app.housekeeping.look_after_server
 
         async def round_() -> None:
             await once()

@@ -134,13 +134,13 @@ async def test_its_conversations_stay_with_it_while_the_reconciler_looks(
 ) -> None:
     async with trying(tmp_path) as bot:
         registry = bot.app.registry
-        examine, seen = registry._witness.examine, list[int]()
+        examine, seen = registry.witness.examine, list[int]()
 
         async def looks(*args: Any, **options: Any) -> Any:
             seen.append(registry.canary)
             return await examine(*args, **options)
 
-        monkeypatch.setattr(registry._witness, "examine", looks)
+        monkeypatch.setattr(registry.witness, "examine", looks)
         await registry.reconcile()
         assert seen == [2, 2]
 
@@ -229,7 +229,7 @@ async def test_an_undo_ends_it(tmp_path: Path) -> None:
         learnt = await bot.trained_by(2)
         answer = next(one for one in bot.answers if one.turn in learnt)
         await bot.react(answer, "👎" if learnt[answer.turn] > 0 else "👍")
-        await bot.app.housekeeping.once()
+        await bot.app.housekeeping.look_after_server()
         assert set(by(await ask(bot)).values()) == {"v1"}
         assert await loaded(bot) == [1]
 
@@ -260,5 +260,5 @@ async def test_switched_off_in_the_config_it_goes_live(tmp_path: Path) -> None:
         pass
     async with open_bot(tmp_path) as bot:
         assert set(by(await ask(bot)).values()) == {"v1"}
-        await bot.app.housekeeping.once()
+        await bot.app.housekeeping.look_after_server()
         assert set(by(await ask(bot)).values()) == {"v2"}

@@ -271,33 +271,24 @@ async def test_reloading_takes_a_fresh_tag_and_drops_the_old_one(
 # -- what goes wrong
 
 
+@pytest.mark.parametrize("version", ["0.31.0", "0.34.4"], ids=["adapters", "whole models"])
 async def test_a_base_that_was_pulled_anew_stops_activation(
-    ollama: FakeOllama, home: Path, tmp_path: Path
+    version: str, home: Path, tmp_path: Path
 ) -> None:
-    async with served(ollama, home) as server:
-        await live(server, 1, adapter(tmp_path / "a", "one"))
-        before = (await ask(server)).text
-        digest = ollama.pull_anew().digest
-        with pytest.raises(AdapterError, match=r"pulled or made it anew") as refused:
-            await server.load(2, adapter(tmp_path / "a", "two"))
-        assert f'digest = "{digest[:12]}"' in str(refused.value)
-        await server.pulse()
-        assert server.trouble() == str(refused.value)
-        assert (await ask(server)).text == before, "the version that was live stays as it was"
-    async with served(ollama, home, digest=digest[:12]) as server:
-        await server.load(2, tmp_path / "a" / "two")
-        assert server.trouble() == ""
-
-
-async def test_whole_models_do_not_mind_a_base_that_was_pulled_anew(
-    home: Path, tmp_path: Path
-) -> None:
-    async with FakeOllama(version="0.34.4") as ollama, served(ollama, home) as server:
-        await live(server, 1, adapter(tmp_path / "a", "one"))
-        ollama.pull_anew()
-        await live(server, 2, adapter(tmp_path / "a", "two"))
-        await server.pulse()
-        assert server.trouble() == ""
+    async with FakeOllama(version=version) as ollama:
+        async with served(ollama, home) as server:
+            await live(server, 1, adapter(tmp_path / "a", "one"))
+            before = (await ask(server)).text
+            digest = ollama.pull_anew().digest
+            with pytest.raises(AdapterError, match=r"pulled or made it anew") as refused:
+                await server.load(2, adapter(tmp_path / "a", "two"))
+            assert f'digest = "{digest[:12]}"' in str(refused.value)
+            await server.pulse()
+            assert server.trouble() == str(refused.value)
+            assert (await ask(server)).text == before, "the version that was live stays as it was"
+        async with served(ollama, home, digest=digest[:12]) as server:
+            await server.load(2, tmp_path / "a" / "two")
+            assert server.trouble() == ""
 
 
 async def test_a_base_that_is_gone_is_said(

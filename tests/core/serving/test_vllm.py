@@ -21,7 +21,7 @@ from goodbot.testing.fakes.vllm import FakeVllm
 from goodbot.testing.serving_base import answered, asking, messages
 
 from tests.core.serving import tiny
-from tests.core.serving.remote import parts, started
+from tests.core.serving.remote import nothing, parts, started
 
 LOAD, CHAT = "/v1/load_lora_adapter", "/v1/chat/completions"
 
@@ -335,16 +335,12 @@ async def test_a_load_that_hangs_leaves_the_old_version(
         await server.load(1, two[0])
         await server.activate(1)
         vllm.faults.hangs = True
-        monkeypatch.setattr(server, "leftovers", no_leftovers)
+        monkeypatch.setattr(server, "leftovers", nothing)
         monkeypatch.setattr(server, "offered", server.leftovers)
         with pytest.raises(ServerError, match="it hangs"):
             await server.load(2, two[1])
         vllm.faults.hangs = False
         assert (await answered(server)).version == 1
-
-
-async def no_leftovers(*_: object) -> tuple[str, ...]:
-    return ()
 
 
 async def test_a_server_error_is_an_error_and_the_next_answer_comes(

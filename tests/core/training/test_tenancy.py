@@ -174,7 +174,7 @@ async def test_the_version_that_answered_before_answers_after(tmp_path: Path) ->
 
 async def test_the_reconciler_lets_it_learn(tmp_path: Path) -> None:
     async with learning(tmp_path) as bot:
-        await bot.app.housekeeping.once()
+        await bot.app.housekeeping.look_after_server()
         assert not await sampling(bot)
         await bot.finish_training()
 
