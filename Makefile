@@ -38,7 +38,7 @@ $(VENV)/installed-test: $(VENV)/installed
 
 $(VENV)/installed-all: $(VENV)/installed-test
 	@echo "installing every backend and tracker ..."
-	@$(PIP) --editable '.[mlx,torch,gguf,discord,slack,teams,telegram,tensorboard,wandb,trackio,bench,dev]'
+	@$(PIP) --editable '.[mlx,torch-4bit,gguf,discord,slack,teams,telegram,tensorboard,wandb,trackio,bench,dev]'
 	@touch $@
 
 install: $(VENV)/installed

@@ -28,13 +28,14 @@ def test_a_round_is_complete_fair_and_repeatable(
     items = rollouts(count)
     advantages = [float(index) for index in range(count)]
     one, two = (list(make_batches(items, advantages, chosen, seed=seed)) for _ in range(2))
-    assert len(one) == planned_steps(count, chosen) <= steps
+    assert len(one) == planned_steps(count, chosen) <= max(steps, -(-count // batch_size))
     seen: Counter[float] = Counter()
     for batch, again in zip(one, two, strict=True):
         assert len(batch.sequences) == len(batch.temperature) == batch_size
         assert batch.advantages.tolist() == again.advantages.tolist()
         seen.update(batch.advantages.tolist())
     looks = [seen[advantage] for advantage in advantages]
+    assert min(looks) >= 1, "none is left out"
     assert max(looks) - min(looks) <= 1, "each about equally often"
     assert sum(looks) < chosen.max_passes * count + batch_size
     assert len({batch.normalizer for batch in one}) == 1, "constant over the round"
@@ -53,8 +54,17 @@ def test_another_seed_is_another_order() -> None:
 
 def test_few_ratings_make_few_steps() -> None:
     chosen = TrainingSettings(steps=32, batch_size=8, max_passes=16)
-    assert [planned_steps(n, chosen) for n in (1, 5, 16, 32, 1000)] == [2, 10, 32, 32, 32]
+    assert [planned_steps(n, chosen) for n in (1, 5, 16, 32, 256)] == [2, 10, 32, 32, 32]
     assert list(make_batches([], [], chosen, seed=0)) == []
+
+
+def test_many_ratings_are_each_seen_once_at_least() -> None:
+    """More than 96 steps of eight have room for."""
+    chosen = TrainingSettings()
+    assert [planned_steps(n, chosen) for n in range(1, 769)] == [min(n, 96) for n in range(1, 769)]
+    assert [planned_steps(n, chosen) for n in (769, 776, 777, 1000)] == [97, 97, 98, 125]
+    batches = make_batches(rollouts(1000), [float(n) for n in range(1000)], chosen, seed=3)
+    assert {advantage for batch in batches for advantage in batch.advantages} == set(range(1000))
 
 
 def test_padding_and_the_normalizer() -> None:

@@ -17,8 +17,9 @@ from goodbot_training.types import TrainingSettings
 
 
 def planned_steps(rollouts: int, settings: TrainingSettings) -> int:
-    """Optimizer steps of a round: `steps`, or fewer when `max_passes` over it are fewer."""
-    return min(settings.steps, -(-settings.max_passes * rollouts // settings.batch_size))
+    """Optimizer steps of a round: `steps`, but no more than `max_passes` over it and no less than one."""
+    least, most = (-(-n * rollouts // settings.batch_size) for n in (1, settings.max_passes))
+    return max(least, min(settings.steps, most))
 
 
 def order(rollouts: int, *, seed: int) -> Iterator[int]:

@@ -20,7 +20,8 @@ ones, few beside what there is, so its rate is halved; each of its experts gets 
 divided by the experts that a token meets, so the rank is doubled (and alpha with it, which keeps
 alpha / rank). Nothing was measured at those sizes: the defaults were chosen on models of a million
 parameters, and the factors of the other presets are of about two around them. How long a round is, is no
-matter of boldness: `max_passes` decides it, and `steps` in a round of more than 96 ratings.
+matter of boldness: `max_passes` decides it, `steps` in a round of more than 96 ratings, and that each is seen
+once in one of more than 768.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class TrainingSettings:
     batch_size: int = 8
     """Rollouts an optimizer step."""
     steps: int = 96
-    """Optimizer steps a round, at most."""
+    """Optimizer steps a round, at most; more only where one look at every rating takes more."""
     max_passes: int = 8
     """How often a round may look at one rating, at most: few ratings make few steps."""
     kl: float = 0.1

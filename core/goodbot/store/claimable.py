@@ -163,8 +163,7 @@ async def candidates(
     fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
     found = await _labelled(db, fresh, pool.values())
     repeated: set[str] = set()
-    wanted = round(len(found) * replay_share / (1 - replay_share))
-    if wanted:
+    if wanted := replay_count(len(found), replay_share):
         repeated = set(await _repeated(db, pool, wanted))
         again = f"{_WHO} WHERE t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
         values = {**pool.values(), "turns": json.dumps(sorted(repeated))}
@@ -183,6 +182,11 @@ async def candidates(
             )
         )  # fmt: skip
     return result
+
+
+def replay_count(fresh: int, share: float) -> int:
+    """k = n · s / (1 - s), rounded: beside n fresh answers so many are the part s < 1 of all n + k."""
+    return round(fresh * share / (1 - share))
 
 
 async def past_labels(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[dict[str, Opinion]]:

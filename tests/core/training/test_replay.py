@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from goodbot.store.claimable import replay_count
+
 from tests.core.builders import Bot, check, open_bot, rows
 
 
@@ -24,6 +26,16 @@ async def two_rounds(bot: Bot) -> tuple[set[str], set[str]]:
     await bot.train()
     again = {turn for turn, (_, replayed) in (await items(bot, 2)).items() if replayed}
     return first, again
+
+
+def test_how_many_are_repeated() -> None:
+    assert replay_count(30, 0.25) == 10, "10 of 40"
+    assert replay_count(32, 0.2) == 8, "8 of 40"
+    assert replay_count(10, 0.5) == 10, "as many as are new"
+    assert replay_count(4, 0.9) == 36, "36 of 40"
+    assert replay_count(10, 0.25) == 3, "3.33"
+    assert replay_count(1, 0.25) == 0, "0.33"
+    assert (replay_count(40, 0.0), replay_count(0, 0.5)) == (0, 0)
 
 
 async def test_a_share_of_the_round_is_what_was_learnt_before(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -203,13 +202,11 @@ def test_mlx_learns_on_a_4_bit_base_what_the_full_one_can_use(
     four_bits("mlx", random_model, tmp_path)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("bitsandbytes") is None, reason="extra torch-4bit is not installed"
-)
 @pytest.mark.filterwarnings("ignore")  # bitsandbytes' own
 def test_torch_learns_on_a_4_bit_base_what_the_full_one_can_use(
     random_model: Path, tmp_path: Path
 ) -> None:
+    require("bitsandbytes"), require("accelerate")
     four_bits("torch", random_model, tmp_path)
 
 
@@ -233,9 +230,12 @@ def test_other_sizes_of_a_base_are_refused(random_model: Path) -> None:
         load("torch", random_model, bits=3)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed"
-)
-def test_without_bitsandbytes_it_says_what_to_install(random_model: Path) -> None:
+def test_without_bitsandbytes_it_says_what_to_install(
+    random_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("torch"), require("peft")
+    from goodbot_training.backends.torch import loading
+
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
     with pytest.raises(TrainingError, match=r"goodbot\[torch-4bit\]"):
         load("torch", random_model, bits=4)

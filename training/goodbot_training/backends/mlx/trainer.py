@@ -87,7 +87,7 @@ class MlxBackend(ModelBackend):
             for group, share in zip(groups, shares, strict=True):
                 group.learning_rate, group.eps = share * rate, epsilon
             optimizer.update(causal, gradients)
-            mx.eval(causal.trainable_parameters(), optimizer.state)
+            mx.async_eval(causal.trainable_parameters(), optimizer.state)
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
 
     def examine(
@@ -156,7 +156,7 @@ class MlxBackend(ModelBackend):
             found = {"loss": value, **statistics}
             sums = {name: sums[name] + x if name in sums else x for name, x in found.items()}
             total = gradients if total is None else tree_map(mx.add, total, gradients)
-            mx.eval(sums, total)  # frees this part's activations
+            mx.async_eval(sums, total)  # begins, and so frees this part's activations in time
         return sums, total
 
 

@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+# We compile nothing. Where bitsandbytes is installed, peft imports it, and it torch's compiler: a second.
+os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 import numpy as np
 import torch
 from goodbot.models import architecture
 from torch.utils.checkpoint import checkpoint
+from transformers import masking_utils
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from goodbot_training.backends.adapters import AdapterWeights
@@ -125,16 +131,21 @@ class TorchModel:
         places = packed.positions[rows, columns]
         heat = np.asarray(temperature, np.float32)[rows]
         ids, row, column, place, target, heat = (
-            torch.as_tensor(array, device=self.device)
+            self.upload(array)
             for array in (packed.ids, rows, columns, places, packed.targets[rows, columns], heat)
         )
-        if self._head is None:
-            logits = self._causal(input_ids=ids, use_cache=False).logits[row, place]
-            logits = logits.float() / heat[:, None]
-            chosen = logits.gather(1, target[:, None]).squeeze(1) - logits.logsumexp(1)
-        else:
-            chosen = token_logprobs(self._head, self._hidden(ids)[row, place], target, heat)
+        with _one_sequence_a_row():
+            if self._head is None:
+                logits = self._causal(input_ids=ids, use_cache=False).logits[row, place]
+                logits = logits.float() / heat[:, None]
+                chosen = logits.gather(1, target[:, None]).squeeze(1) - logits.logsumexp(1)
+            else:
+                chosen = token_logprobs(self._head, self._hidden(ids)[row, place], target, heat)
         return chosen.new_zeros(packed.targets.shape).index_put((row, column), chosen)
+
+    def upload(self, array: Any) -> torch.Tensor:
+        """NumPy → a tensor on the model's device; what a GPU still computes is not waited for."""
+        return torch.as_tensor(array).to(self.device, non_blocking=True)
 
     @torch.no_grad()
     def scores(self, packed: Packed, temperature: Sequence[float]) -> Any:
@@ -165,6 +176,23 @@ class TorchModel:
         ids = torch.arange(4, device=self.device)[None] % self.vocabulary
         whole = self._causal(input_ids=ids, use_cache=False).logits
         return find_head(self._causal, self._hidden(ids)[0], whole[0], bends(config))
+
+
+_LOOKS = "find_packed_sequence_indices"
+
+
+@contextmanager
+def _one_sequence_a_row() -> Iterator[None]:
+    """Spares each pass transformers' look at whether a row holds several sequences: it waits for a GPU."""
+    looks = getattr(masking_utils, _LOOKS, None)
+    if looks is None:  # another transformers, which looks elsewhere or not at all
+        yield
+        return
+    setattr(masking_utils, _LOOKS, lambda position_ids: None)
+    try:
+        yield
+    finally:
+        setattr(masking_utils, _LOOKS, looks)
 
 
 def _halves(layer: Any) -> tuple[torch.nn.Parameter, torch.nn.Parameter]:

@@ -138,7 +138,7 @@ class TorchBackend(ModelBackend):
             packed = pack(part.sequences, vocabulary=model.vocabulary)
             policy = model.logprobs(packed, part.temperature)
             sampling, reference, advantages, mask = (
-                torch.as_tensor(array, device=model.device)
+                model.upload(array)
                 for array in (
                     part.sampling_logprobs,
                     part.reference_logprobs,
