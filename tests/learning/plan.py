@@ -15,6 +15,9 @@ EVERY = tuple(name for name, arm in ARMS.items() if not arm.among_chosen)
 MAIN = tuple(dict.fromkeys(("frozen", "shuffled", "scale", DEFAULT, "kto", TRL)))
 """Without the variants that are out of the question by what they gain on one of the others."""
 FEW = tuple(dict.fromkeys(("frozen", "shuffled", "scale", DEFAULT, TRL)))
+OBJECTIVES = ("reinforce", "sft_good", "kto", "bco")
+"""What could be installed in MIS-PO's place; on every stream but the two that cost most."""
+VARIANTS = ("filter", "sign_aware", "reinforceclaw")
 MANY = tuple(dict.fromkeys(("frozen", "scale", DEFAULT, TRL)))
 """For ten rounds in a row, which cost ten times as much."""
 
@@ -48,6 +51,18 @@ FULL = (
     Part(base="tiny", streams=("balanced", "mostly good"), arms=("chosen",)),
     Part(base="llama", streams=("balanced", "mostly good"), arms=("chosen",)),
     Part(base="llama", streams=("balanced", "noise"), arms=("frozen", "scale", DEFAULT), times=3),
+    *(
+        part for arms in (OBJECTIVES, VARIANTS) for part in (
+            Part(base="tiny", streams=("adversary",), arms=arms, likes=STYLES),
+            Part(
+                base="tiny", arms=arms,
+                streams=("balanced", "mostly good", "noise", "20 ratings", "80 ratings", "flip"),
+            ),
+            Part(base="two-style", streams=("natural",), arms=arms),
+            Part(base="llama", streams=("natural", "bad only", "adversary"), arms=arms, likes=STYLES),
+            Part(base="llama", streams=("balanced", "mostly good", "noise", "80 ratings"), arms=arms),
+        )
+    ),
 )  # fmt: skip
 QUICK = (
     Part(
