@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -38,11 +39,13 @@ _COLUMNS = (
 def main(arguments: Sequence[str] = ()) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_estimate")
-    parser.add_argument("--backend", choices=FACTORIES, default="torch")
+    installed = "torch" if find_spec("torch") else "mlx"
+    parser.add_argument("--backend", choices=FACTORIES, default=installed)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--only", choices=("tiny", "4M"))
     parser.add_argument("--ratings", type=int, nargs="+", default=[20, 40, 64])
     options = parser.parse_args(arguments)
+    print("\n## What `train --dry-run` says, beside what the round takes\n")
     print("| " + " | ".join(_COLUMNS) + " |\n|" + "---|" * len(_COLUMNS))
     with tempfile.TemporaryDirectory() as place:
         models = {"tiny": model_path()}

@@ -23,10 +23,10 @@ class Terminal(io.StringIO):
         raise OSError("its size is not known")
 
 
-def test_the_bar_says_step_loss_time_left_and_what_has_moved() -> None:
+def test_the_bar_says_step_loss_time_left_and_what_fits() -> None:
     assert output.bar(STEP, 120) == (
         "learning             █████████··············· "
-        "12/32 loss 0.312 61 s left 94% of tokens about as likely as before"
+        "12/32 loss 0.312 61 s left 94% of tokens, 88% of answers fit"
     )
 
 
@@ -35,14 +35,23 @@ def test_where_there_is_little_room_the_rest_goes_first(columns: int) -> None:
     line = output.bar(STEP, columns)
     assert len(line) <= columns
     assert line.startswith("learning")
-    assert ("61 s left" in line) == (columns >= 60)
-    assert not line.endswith(("of", "about", "loss"))
+    assert ("61 s left" in line) == (columns >= 40)
+    assert ("94% of tokens, 88% of answers fit" in line) == (columns >= 79), "a usual terminal"
+    assert not line.endswith(("of", "tokens,", "loss"))
 
 
 def test_before_anything_is_known_the_phase_is_told() -> None:
     assert told.sentence({"phase": "load", "step": 0, "steps": 0}) == "loading"
     assert output.bar({"phase": "of a newer worker"}).startswith("of a newer worker")
-    assert told.sentence(STEP) == "learning: 12/32, loss 0.312, 61 s left"
+    older = {name: value for name, value in STEP.items() if name != "trajectory_acceptance"}
+    assert told.details(older)[-1] == "94% of tokens fit"
+
+
+def test_status_says_as_much_and_who_does_something_else_hears_less() -> None:
+    assert told.sentence(STEP) == (
+        "learning: 12/32, loss 0.312, 61 s left, 94% of tokens, 88% of answers fit"
+    )
+    assert told.brief(STEP) == "learning: 12/32, 61 s left"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +85,7 @@ def test_in_a_log_it_is_a_line_for_each_tenth(monkeypatch: pytest.MonkeyPatch) -
     lines = shown(monkeypatch, io.StringIO()).splitlines()
     assert lines[0] == "loading, 0/1"
     assert lines[-1] == (
-        "learning, 32/32, loss 0.312, 61 s left, 94% of tokens about as likely as before"
+        "learning, 32/32, loss 0.312, 61 s left, 94% of tokens, 88% of answers fit"
     )
     assert len(lines) == 1 + 11
     assert not any("\x1b" in line or "█" in line for line in lines)

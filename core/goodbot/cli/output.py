@@ -19,6 +19,8 @@ _SEQUENCE = re.compile(
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """C0 but for tab and newline, DEL, C1, and the marks that turn the direction of text around."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LEAST = 6
+"""Columns of the shortest bar, with a space on either side."""
 
 
 def printable(text: str) -> str:
@@ -39,15 +41,16 @@ def print_answer(answer: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def bar(progress: Mapping[str, Any], columns: int = 80) -> str:
-    """One line of at most `columns`: phase, bar, step, loss, time left, what is accepted.
+    """One line of at most `columns`: phase, bar, step, loss, time left, what fits.
 
-    Where there is little room the bar is shorter, and what is accepted goes first.
+    Where there is little room the bar is shorter and begins earlier; then what fits goes first.
     """
-    name = f"{told.phase(progress):20}"
-    details = told.details(progress)
-    while details and len(name) + 10 + len(" ".join(details)) > columns:
+    name, details = told.phase(progress), told.details(progress)
+    while details and len(name) + _LEAST + len(" ".join(details)) > columns:
         details.pop()
     text = " ".join(details)
+    if 20 + 2 * _LEAST + len(text) <= columns:
+        name = name.ljust(20)
     width = max(0, min(24, columns - len(name) - len(text) - 2))
     return f"{name} {told.block(progress, width)} {text}".rstrip()[:columns]
 

@@ -1,4 +1,4 @@
-"""A run under way in words: the phase, the step, the loss, the time left, what has moved.
+"""A run under way in words: the phase, the step, the loss, the time left, what fits.
 
 What the trainer's `progress` events hold is told in `docs/worker-protocol.md`. The same words reach
 the terminal, `status` and the chat. Nothing heavy is imported: the command line needs it at once.
@@ -36,9 +36,10 @@ def block(progress: Mapping[str, Any], width: int) -> str:
 
 
 def details(progress: Mapping[str, Any]) -> list[str]:
-    """`12/32`, `loss 0.312`, `2 min left`, `94% of tokens about as likely as before`: what is known.
+    """`12/32`, `loss 0.312`, `2 min left`, `94% of tokens, 88% of answers fit`: what is known.
 
-    The most important first, for whoever has little room.
+    The most important first, for whoever has little room. A token fits while the model says it about as
+    likely as who wrote the answer did, an answer as far as the objective lets it in.
     """
     step, planned = steps(progress)
     parts = [f"{step}/{planned}"] if planned else []
@@ -46,14 +47,17 @@ def details(progress: Mapping[str, Any]) -> list[str]:
         parts.append(f"loss {loss:.3f}")
     if (eta := _number(progress, "eta")) is not None:
         parts.append(left(eta))
-    if (tokens := _number(progress, "token_acceptance")) is not None:
-        parts.append(f"{tokens:.0%} of tokens about as likely as before")
-    return parts
+    fit = [
+        f"{share:.0%} of {what}"
+        for what, name in (("tokens", "token_acceptance"), ("answers", "trajectory_acceptance"))
+        if (share := _number(progress, name)) is not None
+    ]
+    return [*parts, f"{', '.join(fit)} fit"] if fit else parts
 
 
 def sentence(progress: Mapping[str, Any]) -> str:
-    """One line for `status`: `learning: 12/32, loss 0.312, 2 min left`."""
-    told = ", ".join(details(progress)[:3])
+    """One line for `status`: `learning: 12/32, loss 0.312, 2 min left, 94% of tokens fit`."""
+    told = ", ".join(details(progress))
     return f"{phase(progress)}: {told}" if told else phase(progress)
 
 

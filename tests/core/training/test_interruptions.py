@@ -237,6 +237,8 @@ async def test_pause_keeps_the_run_and_resume_goes_on_with_it(tmp_path: Path, co
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await held_at(bot, 4)
+        shown = "learning: 4/6, loss 0.250, 30 s left, 94% of tokens, 88% of answers fit"
+        assert shown in await bot.command("status")
         before = await claimed(bot)
         told = await bot.command(command)
         assert children() == 1, "the child is gone"

@@ -22,9 +22,11 @@ def test_answers_are_compared() -> None:
     after = [answer("same", prompt=n, tokens=8) for n in range(8)]
     after += [answer(" ", prompt=8, tokens=2), answer("same", prompt=9, tokens=2, finish="length")]
     found = compare_answers(before, after)
+    assert (found["length_before"], found["length_after"]) == (40, 68)
     assert found["length_ratio"] == pytest.approx(6.8 / 4)
     assert (found["empty_after"], found["unfinished_after"]) == (0.1, 0.1)
     assert (found["distinct_before"], found["distinct_after"]) == (1.0, 0.2)
+    assert found["prompts"] == 10
     few = compare_answers(before[:3] * 3, after[:3] * 3)
     assert "distinct_after" not in few, "three prompts say nothing about variety"
 

@@ -26,15 +26,19 @@ SOUND: dict[str, float] = {
     "foreign": 2.0,
     "foreign_before": 0.0,
     "retained": 0.99,
+    "sure": 1000.0,
     "anchor_loss_change": 0.3,
     "drift": 0.3,
     "length_ratio": 0.3,
+    "length_before": 640.0,
+    "length_after": 192.0,
     "empty_before": 0.0,
     "empty_after": 0.0,
     "looping_before": 0.0,
     "looping_after": 0.02,
     "unfinished_before": 0.125,
     "unfinished_after": 0.1,
+    "prompts": 40.0,
     "distinct_before": 0.95,
     "distinct_after": 0.8,
 }
@@ -84,15 +88,19 @@ def test_no_share_and_no_margin_stands_without_its_interval(told: float, low: fl
          "worse than the policy before it: -0.40 nats a token (95% interval -0.70 to -0.10) on 8"),
         (ENOUGH | {"told_high": -0.1, "told_low": -0.5}, "makes it worse"),
         ({"foreign": 4.0}, "lost knowledge: 4 of 128"),
-        ({"retained": 0.9}, "lost language"),
-        ({"anchor_loss_change": 2.0}, "its loss on the base"),
-        ({"drift": 3.0}, "drifted"),
+        ({"retained": 0.9}, "it has lost language: of 1000 words that the base model is sure of, it "
+         "does not expect 100 any more (allowed: 50)."),
+        ({"anchor_loss_change": 2.0}, "its loss on the base model's own answers rose by 2.00 nats a "
+         "token over 64 answers (allowed 1.5)."),
+        ({"drift": 3.0}, "drifted from the base model by 3.00 nats a token over 128 answers"),
         ({"empty_after": 0.25}, "16 of 64 of its answers are empty (the base: 0 of 64)"),
         ({"looping_after": 0.5}, "repeat themselves"),
         ({"unfinished_after": 0.9}, "come to no end (the base: 8 of 64)"),
-        ({"length_ratio": 3.0}, "3.00 times as long"),
-        ({"length_ratio": 0.1}, "0.10 times as long"),
-        ({"distinct_after": 0.1}, "same answer"),
+        ({"length_ratio": 3.0, "length_after": 1920.0},
+         "too long: 1920 tokens in 64, the base's 640 (allowed: 103 to 1600)."),
+        ({"length_ratio": 0.1, "length_after": 64.0}, "too short: 64 tokens in 64, the base's 640"),
+        ({"distinct_after": 0.1}, "the same answer to different questions: 4 of 40 are different "
+         "(the base: 38 of 40)."),
     ],
 )  # fmt: skip
 def test_what_is_broken_is_refused_with_its_figures(figures: dict[str, float], words: str) -> None:
@@ -100,6 +108,8 @@ def test_what_is_broken_is_refused_with_its_figures(figures: dict[str, float], w
     assert not verdict.passed
     assert words.lower() in verdict.reason.lower(), verdict.reason
     assert verdict.reason.endswith("."), "a sentence"
+    for number in re.findall(r"\d\.\d+|\d+%", verdict.reason):
+        assert number in ("95%", "99%") or "nats a token" in verdict.reason, "a count, not a share"
     assert not verdict.reason[0].islower()
 
 

@@ -37,5 +37,5 @@ def test_what_is_rare_follows_the_base() -> None:
 def test_what_the_base_is_sure_of_is_expected_or_lost() -> None:
     base = [row(0.3, 0.95, 0.99), row(0.91, 0.89)]
     candidate = [row(0.001, 0.6, 0.4), row(0.5001, 0.001)]
-    assert retained(base, candidate) == pytest.approx(2 / 3), "of three, one is given .4"
-    assert retained([row(0.5)], [row(0.1)]) == 1.0, "sure of nothing, nothing to lose"
+    assert retained(base, candidate) == (pytest.approx(2 / 3), 3), "of three, one is given .4"
+    assert retained([row(0.5)], [row(0.1)]) == (1.0, 0), "sure of nothing, nothing to lose"

@@ -19,10 +19,8 @@ def compare_answers(before: Sequence[Sampled], after: Sequence[Sampled]) -> dict
     """
     after = after[: len(before)]
     metrics = {"compared": float(len(after))}
-    metrics["length_ratio"] = fmean(len(a.tokens) for a in after) / fmean(
-        len(b.tokens) for b in before
-    )
     for name, answers in (("before", before), ("after", after)):
+        metrics[f"length_{name}"] = float(sum(len(answer.tokens) for answer in answers))
         metrics[f"empty_{name}"] = fmean(not answer.text.strip() for answer in answers)
         metrics[f"looping_{name}"] = fmean(loops(answer.tokens) for answer in answers)
         metrics[f"unfinished_{name}"] = fmean(answer.finish == "length" for answer in answers)
@@ -31,7 +29,8 @@ def compare_answers(before: Sequence[Sampled], after: Sequence[Sampled]) -> dict
             first.setdefault(answer.prompt, answer.text)
         if len(first) >= _MIN_PROMPTS:
             metrics[f"distinct_{name}"] = len(set(first.values())) / len(first)
-    return metrics
+            metrics["prompts"] = float(len(first))
+    return metrics | {"length_ratio": metrics["length_after"] / metrics["length_before"]}
 
 
 def loops(tokens: Sequence[int]) -> bool:

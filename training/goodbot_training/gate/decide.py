@@ -109,26 +109,30 @@ def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
         )
     if m["retained"] < settings.gate_min_retained:
         found.append(
-            f"it has lost language: of the words that the base model is sure of, it still expects "
-            f"{m['retained']:.3f} (at least {settings.gate_min_retained:g})."
+            f"it has lost language: of {m['sure']:.0f} words that the base model is sure of, it does not "
+            f"expect {m['sure'] * (1 - m['retained']):.0f} any more "
+            f"(allowed: {math.floor(m['sure'] * (1 - settings.gate_min_retained) + 1e-9)})."
         )
-    for name, words, limit in (
-        ("anchor_loss_change", "its loss on the base model's own answers rose by",
+    for name, words, answers, limit in (
+        ("anchor_loss_change", "its loss on the base model's own answers rose by", "compared",
          settings.gate_max_anchor_loss),
-        ("drift", "it has drifted from the base model by", settings.gate_max_drift),
+        ("drift", "it has drifted from the base model by", "anchors", settings.gate_max_drift),
     ):  # fmt: skip
         if m[name] > limit:
-            found.append(f"{words} {m[name]:.2f} nats a token (allowed {limit:g}).")
-    ratio, high = m["length_ratio"], settings.gate_max_length_ratio
-    if not high**-2 <= ratio <= high:
+            found.append(
+                f"{words} {m[name]:.2f} nats a token over {m[answers]:.0f} answers (allowed {limit:g})."
+            )
+    high, base = settings.gate_max_length_ratio, m["length_before"]
+    if not high**-2 <= m["length_ratio"] <= high:
         found.append(
-            f"its answers are {ratio:.2f} times as long as the base's "
-            f"(allowed {high**-2:.2f} to {high:g})."
+            f"its answers are too {'long' if m['length_ratio'] > high else 'short'}: "
+            f"{m['length_after']:.0f} tokens in {m['compared']:.0f}, the base's {base:.0f} "
+            f"(allowed: {math.ceil(base / high**2)} to {math.floor(base * high)})."
         )
     if m.get("distinct_after", 1.0) < settings.gate_min_distinct * m.get("distinct_before", 1.0):
         found.append(
-            f"it gives the same answer to different questions (different answers a question: "
-            f"{m['distinct_after']:.2f}, the base: {m['distinct_before']:.2f})."
+            f"it gives the same answer to different questions: {_of(m, 'distinct_after', 'prompts')} "
+            f"are different (the base: {_of(m, 'distinct_before', 'prompts')})."
         )
     return found
 
@@ -167,6 +171,6 @@ def _interval(m: Metrics, name: str, level: float) -> str:
     )
 
 
-def _of(m: Metrics, name: str) -> str:
+def _of(m: Metrics, name: str, among: str = "compared") -> str:
     """`13 of 64`: a count says how little it rests on."""
-    return f"{m[name] * m['compared']:.0f} of {m['compared']:.0f}"
+    return f"{m[name] * m[among]:.0f} of {m[among]:.0f}"

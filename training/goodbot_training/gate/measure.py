@@ -179,11 +179,13 @@ def _answers(
             break  # more answers would not change the verdict
     sampler.activate(1)
     by_base, by_candidate = _own(before), scores(before, adapter=True)
+    expected, sure = retained(by_base, by_candidate)
     return compare_answers(before, after) | {
         "anchors": float(len(after)),
         "foreign": float(strange),
         "foreign_before": float(usual),
-        "retained": retained(by_base, by_candidate),
+        "retained": expected,
+        "sure": float(sure),
         "anchor_loss_change": _mean_difference(by_base, by_candidate),
         "drift": _mean_difference(_own(after), read),
     }

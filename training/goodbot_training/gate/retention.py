@@ -50,11 +50,12 @@ def foreign(answers: Sequence[Floats], below: float) -> int:
     return sum(bool(len(row)) and float(row.min()) < below for row in answers)
 
 
-def retained(base: Sequence[Floats], candidate: Sequence[Floats]) -> float:
-    """The share of tokens of which the base is sure that the candidate still expects.
+def retained(base: Sequence[Floats], candidate: Sequence[Floats]) -> tuple[float, int]:
+    """Of the tokens that the base is sure of, the share that the candidate still expects; and their number.
 
     Both are log-probs of the base's own answers, `(R,)` each; 1 where the base is sure of nothing.
     """
     before, after = np.concatenate([*base]), np.concatenate([*candidate])
     sure = before >= math.log(SURE)
-    return float((after[sure] >= math.log(EXPECTED)).mean()) if sure.any() else 1.0
+    share = (after[sure] >= math.log(EXPECTED)).mean() if sure.any() else 1.0
+    return float(share), int(sure.sum())

@@ -65,7 +65,7 @@ class Screen:
             )
         self._say(
             f"\nheld-out answers in the liked style: {_share(before)} → {_share(after)}"
-            f"\nfacts right:                         {before['facts']:.0%} → {after['facts']:.0%}"
+            f"\nfacts right:                         {_right(before)} → {_right(after)}"
             f"\n(95 % intervals; {after['answers']:.0f} questions that were never rated)"
             f"\n\ntraining {result['train_seconds']:.0f} s, everything {result['seconds']:.0f} s"
         )
@@ -91,6 +91,10 @@ class Screen:
             sys.stdout.flush()
         elif end:
             self._say(text)
+
+
+def _right(score: Mapping[str, float]) -> str:
+    return f"{score['facts'] * score['answers']:.0f} of {score['answers']:.0f}"
 
 
 def _share(score: Mapping[str, float]) -> str:
