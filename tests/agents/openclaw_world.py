@@ -38,6 +38,10 @@ class Model:
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.free = asyncio.Event()
+        """Cleared, no answer comes before it is set again."""
+        self.free.set()
+        self.broken = False
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -59,6 +63,9 @@ class Model:
         self.requests.append(body)
         self.headers.append(dict(request.headers))
         text = f"Answer {len(self.requests)}."
+        await self.free.wait()
+        if self.broken:
+            return web.json_response({"error": {"message": "That model is broken."}}, status=400)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for delta, reason in (({"role": "assistant", "content": text}, None), ({}, "stop")):

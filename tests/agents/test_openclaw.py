@@ -226,6 +226,28 @@ async def test_answers_are_rated_where_they_were_asked(world: World) -> None:
     if os.environ.get("GOODBOT_RECORD") == "1":
         world.relay.write(Path(__file__).parent.parent / "connectors" / "openclaw" / "recorded")
 
+    # typed while the next answer is being written, or after one that never came: of none
+    rated = world.labels()
+    asked = len(world.model.requests)
+    world.model.free.clear()
+    ada.says("And of Portugal?")
+    await until(lambda: len(world.model.requests) > asked, 180, world.told)
+    said = await world.answer(ada, "/rl bad")
+    assert "do not know which answer" in said.json["text"]
+    assert world.labels() == rated
+    world.model.free.set()
+    await until(lambda: len(world.relay.sent("capture")) == 5, 180, world.told)
+    said = await world.answer(ada, "/rl bad")
+    assert "Answer 5." in said.json["text"]
+    rated = world.labels()
+    assert ("Answer 5.", "openclaw:telegram:default:42", -1.0) in rated
+    world.model.broken = True
+    failed = await world.answer(ada, "And of Malta?")
+    assert "Answer" not in failed.json["text"]
+    said = await world.answer(ada, "/rl good")
+    assert "do not know which answer" in said.json["text"]
+    assert world.labels() == rated
+
     # taken out again
     await gateway.stop()
     assert await world.setup.remove(dry_run=False)

@@ -53,6 +53,7 @@ for (const step of steps) {
   } else if (kind === "command") result = await commands[name](rest[0]);
   else if (kind === "up") away = false;
   else if (kind === "start") service.start();
+  else if (kind === "stop") service.stop();
   else if (kind === "wait") await new Promise((resolve) => setTimeout(resolve, name));
   if (kind !== "hook" || name !== "reply_payload_sending") await settled();
   out.results.push(result ?? null);

@@ -176,6 +176,96 @@ def test_which_answer_is_asked_back_unless_it_is_named(tmp_path: Path) -> None:
     assert [event["words"] for event in out.of("command")] == ["good 5f0c", "why"]
 
 
+GOOD = STEPS[at("command", "rl")]
+ANSWERED = STEPS[: at("hook", "message_sent") + 1]
+"""Ada has asked, and has her answer: message 2."""
+SECOND: list[list[Any]] = json.loads(
+    json.dumps([step for step in ANSWERED if step[0] == "hook"])
+    .replace("c7717125-1db3", "d8828236-2ec4")
+    .replace("Answer 1.", "Answer 9.")
+    .replace('"messageId": "2"', '"messageId": "20"')
+)
+"""The same once more, of a second run: message 20."""
+RECEIVED, BEGUN, ENDED, OUTPUT, SENDING, SENT = SECOND
+
+
+def changed(step: list[Any], **event: Any) -> list[Any]:
+    return [*step[:2], step[2] | event, *step[3:]]
+
+
+class TestTypedAfterANewerQuestion:
+    """`/rl good` is never of the answer before."""
+
+    @pytest.mark.parametrize(
+        "newer",
+        [
+            pytest.param([RECEIVED], id="not begun yet"),
+            pytest.param([BEGUN], id="under way"),
+            pytest.param([BEGUN, changed(ENDED, success=False)], id="failed"),
+            pytest.param([changed(ENDED, success=False)], id="failed before it asked the model"),
+            pytest.param([BEGUN, ENDED, OUTPUT], id="not sent"),
+            pytest.param([*SECOND[:-1], changed(SENT, success=False)], id="could not be sent"),
+            pytest.param([*SECOND[:-1], changed(SENT, content="Answer")], id="sent in other words"),
+        ],
+    )
+    def test_it_is_asked_back(self, tmp_path: Path, newer: list[list[Any]]) -> None:
+        out = play(tmp_path, [*ANSWERED, GOOD, *newer, GOOD])
+        assert "do not know which" in out.results[-1]["text"]
+        assert [event["name"] for event in out.of("command")] == ["2"], "as long as it was the last"
+
+    def test_until_its_own_answer_is_there(self, tmp_path: Path) -> None:
+        out = play(tmp_path, [*ANSWERED, *SECOND, GOOD])
+        assert [event["name"] for event in out.of("command")] == ["20"]
+
+    def test_or_its_button_was_pressed(self, tmp_path: Path) -> None:
+        press = STEPS[at("press", "telegram")]
+        callback = press[2]["callback"] | {"messageId": 20, "payload": "g:d88282362ec446d083c7"}
+        own = ["press", "telegram", press[2] | {"callback": callback}]
+        out = play(tmp_path, [*ANSWERED, *SECOND[:-1], own, GOOD])
+        assert [event["name"] for event in out.of("command")] == ["20"]
+
+    def test_it_may_be_part_of_the_run_that_is_under_way(self, tmp_path: Path) -> None:
+        """OpenClaw steers what is written meanwhile into it: one run, one answer."""
+        out = play(tmp_path, [*ANSWERED[:2], RECEIVED, *ANSWERED[2:], GOOD])
+        assert [event["name"] for event in out.of("command")] == ["2"]
+
+    def test_an_older_answer_that_goes_out_late_is_not_it(self, tmp_path: Path) -> None:
+        """Before the newer one it is passed over; after it either could be meant."""
+        first, sent = STEPS[: at("press", "telegram")], ANSWERED[-1]
+        out = play(tmp_path, [*first, BEGUN, sent, GOOD, *SECOND[2:], GOOD])
+        assert "do not know which" in out.results[len(first) + 2]["text"]
+        assert [event["name"] for event in out.of("command")] == ["20"]
+        out = play(tmp_path, [*first, *SECOND, sent, GOOD])
+        assert [event["name"] for event in out.of("capture")] == ["20", "2"]
+        assert "do not know which" in out.results[-1]["text"]
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            pytest.param({'"senderId": "42"': '"senderId": "43"'}, id="somebody else in that chat"),
+            pytest.param({'"senderId": "42"': '"senderId": ""'}, id="nobody: a subagent"),
+            pytest.param({'"trigger": "user"': '"trigger": "cron"'}, id="nobody: a schedule"),
+            pytest.param({'"accountId": "default"': '"accountId": "b"'}, id="by another bot"),
+        ],
+    )
+    def test_what_others_ask_changes_nothing(self, tmp_path: Path, other: dict[str, str]) -> None:
+        text = json.dumps(SECOND if "cron" not in str(other) else SECOND[1:])
+        for old, new in other.items():
+            assert old in text
+            text = text.replace(old, new)
+        out = play(tmp_path, [*ANSWERED, *json.loads(text), GOOD])
+        assert [event["name"] for event in out.of("command")] == ["2"]
+
+    def test_a_command_is_no_question(self, tmp_path: Path) -> None:
+        """Some channels tell of `/rl good` itself as of any message."""
+        out = play(tmp_path, [*ANSWERED, changed(RECEIVED, content="/rl good"), GOOD])
+        assert [event["name"] for event in out.of("command")] == ["2"]
+
+    def test_what_was_said_while_it_was_stopped_is_not_known(self, tmp_path: Path) -> None:
+        out = play(tmp_path, [["start"], *ANSWERED, ["stop"], ["start"], GOOD])
+        assert "do not know which" in out.results[-1]["text"]
+
+
 def test_two_answers_with_the_same_words_on_their_way_are_not_told_apart(tmp_path: Path) -> None:
     """By their messages, that is: the buttons name each exactly."""
     first = STEPS[: at("press", "telegram")]

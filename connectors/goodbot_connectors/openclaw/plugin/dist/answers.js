@@ -6,11 +6,15 @@ const EXPECTED_MS = 120_000;
 export function runKey(run) {
     return run.replace(/[^0-9A-Za-z]/g, "").slice(0, 20);
 }
+function whose(place, sender) {
+    return key(place.channel, place.account, place.chat, sender);
+}
 export class Answers {
     runs = new Recent(500);
     byKey = new Recent(500);
     byMessage = new Recent(2000);
-    latest = new Recent(1000);
+    /** The newest run of each person in each chat, answered or not; none if that is not known. */
+    newest = new Recent(1000);
     accounts = new Recent(50);
     expected = [];
     /** The answer of a run; it begins when the run is first heard of. */
@@ -19,10 +23,11 @@ export class Answers {
         if (!found) {
             found = {
                 run, key: runKey(run), place, sender, trace: "", model: "", system: "", messages: [],
-                text: "", name: "",
+                text: "", name: "", shown: false,
             };
             this.runs.set(run, found);
             this.byKey.set(found.key, found);
+            this.newest.set(whose(place, sender), found);
             this.knows(place);
         }
         return found;
@@ -58,7 +63,10 @@ export class Answers {
         const { channel, account, chat } = answer.place;
         this.byMessage.set(key(channel, account, chat, message), answer.name);
         this.byMessage.set(key(channel, account, message), chat);
-        this.latest.set(key(channel, account, chat, answer.sender), answer);
+        answer.shown = true;
+        // Out after a newer one: now either may be the last that they see.
+        if (this.last(answer.place, answer.sender) !== answer)
+            this.passed(answer.place, answer.sender);
     }
     /** What goodbot knows a message by: an answer's name, else the message's own id. */
     named(place, message) {
@@ -68,9 +76,19 @@ export class Answers {
     chatOf(channel, account, message) {
         return this.byMessage.get(key(channel, account, message)) ?? "";
     }
-    /** The answer that this person got last in this chat. */
+    /** The answer of this person's newest run in this chat, if it is there: never that of an older one. */
     last(place, sender) {
-        return this.latest.get(key(place.channel, place.account, place.chat, sender));
+        const newest = this.newest.get(whose(place, sender));
+        return newest?.shown ? newest : undefined;
+    }
+    /** The answer that this person has is no longer the one they must mean; one still being written will be. */
+    passed(place, sender) {
+        if (this.last(place, sender))
+            this.newest.delete(whose(place, sender));
+    }
+    /** Nothing is heard for a while: afterwards nobody's newest run is known. */
+    deaf() {
+        this.newest.clear();
     }
     knows(place) {
         const known = this.accounts.get(place.channel) ?? new Set();

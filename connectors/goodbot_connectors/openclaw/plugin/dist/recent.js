@@ -24,6 +24,9 @@ export class Recent {
     delete(key) {
         this.entries.delete(key);
     }
+    clear() {
+        this.entries.clear();
+    }
     keys() {
         return [...this.entries.keys()];
     }

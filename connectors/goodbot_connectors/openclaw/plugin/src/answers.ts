@@ -19,6 +19,8 @@ export interface Answer {
   text: string;
   /** What goodbot knows it by within the chat; empty until it was captured. */
   name: string;
+  /** Whether a message is known that it became. */
+  shown: boolean;
 }
 
 interface Expected {
@@ -34,11 +36,16 @@ export function runKey(run: string): string {
   return run.replace(/[^0-9A-Za-z]/g, "").slice(0, 20);
 }
 
+function whose(place: Place, sender: string): string {
+  return key(place.channel, place.account, place.chat, sender);
+}
+
 export class Answers {
   private readonly runs = new Recent<Answer>(500);
   private readonly byKey = new Recent<Answer>(500);
   private readonly byMessage = new Recent<string>(2000);
-  private readonly latest = new Recent<Answer>(1000);
+  /** The newest run of each person in each chat, answered or not; none if that is not known. */
+  private readonly newest = new Recent<Answer>(1000);
   private readonly accounts = new Recent<Set<string>>(50);
   private expected: Expected[] = [];
 
@@ -48,10 +55,11 @@ export class Answers {
     if (!found) {
       found = {
         run, key: runKey(run), place, sender, trace: "", model: "", system: "", messages: [],
-        text: "", name: "",
+        text: "", name: "", shown: false,
       };
       this.runs.set(run, found);
       this.byKey.set(found.key, found);
+      this.newest.set(whose(place, sender), found);
       this.knows(place);
     }
     return found;
@@ -94,7 +102,9 @@ export class Answers {
     const { channel, account, chat } = answer.place;
     this.byMessage.set(key(channel, account, chat, message), answer.name);
     this.byMessage.set(key(channel, account, message), chat);
-    this.latest.set(key(channel, account, chat, answer.sender), answer);
+    answer.shown = true;
+    // Out after a newer one: now either may be the last that they see.
+    if (this.last(answer.place, answer.sender) !== answer) this.passed(answer.place, answer.sender);
   }
 
   /** What goodbot knows a message by: an answer's name, else the message's own id. */
@@ -107,9 +117,20 @@ export class Answers {
     return this.byMessage.get(key(channel, account, message)) ?? "";
   }
 
-  /** The answer that this person got last in this chat. */
+  /** The answer of this person's newest run in this chat, if it is there: never that of an older one. */
   last(place: Place, sender: string): Answer | undefined {
-    return this.latest.get(key(place.channel, place.account, place.chat, sender));
+    const newest = this.newest.get(whose(place, sender));
+    return newest?.shown ? newest : undefined;
+  }
+
+  /** The answer that this person has is no longer the one they must mean; one still being written will be. */
+  passed(place: Place, sender: string): void {
+    if (this.last(place, sender)) this.newest.delete(whose(place, sender));
+  }
+
+  /** Nothing is heard for a while: afterwards nobody's newest run is known. */
+  deaf(): void {
+    this.newest.clear();
   }
 
   knows(place: Place): void {

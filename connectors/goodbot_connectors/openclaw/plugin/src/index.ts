@@ -59,7 +59,7 @@ class Plugin {
           return undefined;
         }
       });
-    on("message_received", (event, context) => this.knowsSession(event, context));
+    on("message_received", (event, context) => this.received(event, context));
     on("llm_input", (event, context) => this.asked(event, context));
     on("agent_end", (event, context) => this.ended(event, context));
     on("llm_output", (event, context) => this.answered(event, context));
@@ -105,14 +105,21 @@ class Plugin {
     clearInterval(this.poll);
     for (const timer of this.timers) clearTimeout(timer);
     this.timers.clear();
+    this.answers.deaf();
     this.link.stop();
   }
 
-  private knowsSession(event: Json, context: HookContext): void {
+  private received(event: Json, context: HookContext): void {
     const session = text(context.sessionKey) || text(event["sessionKey"]);
     if (session) this.sessions.set(session, true);
     const place = ofMessage(context, event["from"]);
-    if (place) this.answers.knows(place);
+    if (!place) return;
+    this.answers.knows(place);
+    // Its run may come late or never: it waits its turn, or goes into one that is under way, even somebody
+    // else's. A command asks for no answer, and on some channels `/rl good` comes by here itself.
+    if (!text(event["content"]).trimStart().startsWith("/")) {
+      this.answers.passed(place, text(context.senderId) || text(event["senderId"]));
+    }
   }
 
   /** The answer of a run that a person in a chat has set off; nothing for any other run. */

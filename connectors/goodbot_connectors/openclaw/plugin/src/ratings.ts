@@ -16,7 +16,9 @@ const DOWN = "goodbot is not running at the moment; what you said is kept and co
 const DOWN_COMMAND =
   "goodbot does not answer. Start it with `goodbot run` where it is installed. If it had heard you, it may still" +
   " be done: look at `/rl status` first, then say that again.";
-const WHICH = "I do not know which answer you mean: press a button under it, or react to it.";
+const WHICH =
+  "I do not know which answer you mean, so nothing was rated: press a button under it, or react to it. If it is" +
+  " not there yet, wait until it is.";
 const NOBODY = "Say that in a chat: here I cannot tell who you are.";
 const THUMBS = /^(good|yes|y|\+1?|👍|up|bad|no|n|-1?|👎|down)$/u;
 const STARS = /^(stars?|rate)$/;

@@ -28,6 +28,10 @@ export class Recent<V> {
     this.entries.delete(key);
   }
 
+  clear(): void {
+    this.entries.clear();
+  }
+
   keys(): string[] {
     return [...this.entries.keys()];
   }
