@@ -25,6 +25,8 @@ SILENT = 64
 """Of them, such as have not sent the head of a request."""
 GRACE_SECONDS = 0.5
 """So long nobody is counted among those who say nothing, while there is room for all."""
+HEAD_BYTES = 16 << 10
+"""Of the head of a request, before anybody knows who sends it."""
 HEAD_SECONDS = 5.0
 """From its first byte, or from the connection's begin, until the head of a request is whole."""
 BODY_SECONDS = 10.0
@@ -129,6 +131,8 @@ class Connection(web.RequestHandler):
     heard = 0.0
     """When its last bytes came."""
     _head: asyncio.TimerHandle | None = None
+    _unfinished = 0
+    """Bytes of a head that is not whole yet."""
     _body: Any = None
     _socket: asyncio.BaseTransport | None = None
 
@@ -145,9 +149,13 @@ class Connection(web.RequestHandler):
         self.heard = self._loop.time()
         if self._request_count != before:
             self._crowd.silent.pop(self, None)
-            self._stop_head()
-        elif self._head is None and self.is_idle() and not self._upgraded:  # pyright: ignore[reportUnknownMemberType]
+            return self._stop_head()
+        if self._head is None and self.is_idle() and not self._upgraded:  # pyright: ignore[reportUnknownMemberType]
             self._head = self._loop.call_later(HEAD_SECONDS, self.drop)
+        if self._head is not None:
+            self._unfinished += len(data)
+            if self._unfinished > HEAD_BYTES:
+                self.drop()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         crowd = self._crowd
@@ -198,6 +206,7 @@ class Connection(web.RequestHandler):
         return self._manager
 
     def _stop_head(self) -> None:
+        self._unfinished = 0
         if self._head is not None:
             self._head.cancel()
             self._head = None

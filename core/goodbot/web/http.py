@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goodbot.config import HttpConfig
-from goodbot.errors import StoreError
+from goodbot.errors import ConfigError, StoreError
 from goodbot.lock import socket_path
 
 if TYPE_CHECKING:
@@ -70,10 +70,12 @@ class Http:
     ) -> None:
         """Answer what these connectors answer, while `running(name)`; each else gets a 503.
 
-        Raises ConfigError when the port cannot be had, or two of them want the same path.
+        Raises ConfigError when the port cannot be had, or two of them want the same path, or when
+        tokens and texts would cross a network and nobody has said that they may.
         """
         routes = {name: own for name, own in routes.items() if own}
         if routes:
+            self._require_meant()
             await self._listen()
         if self._server is not None:
             from goodbot.web.routes import application
@@ -99,6 +101,19 @@ class Http:
             server = HttpServer(self._config, self._parts)
             await server.start(self._config.port or PORT)
             self._server = server
+
+    def _require_meant(self) -> None:
+        """Whoever opens this to a network has said at which address, so how: TLS, a VPN, a container."""
+        from goodbot.web.names import is_loopback
+
+        host = self._config.host
+        if not self._config.url and not is_loopback(host):
+            address = f"http://localhost:{self._config.port or PORT}"
+            raise ConfigError(
+                f'[http] host = "{host}" would let others on the network reach goodbot, and tokens and texts '
+                "would cross it unencrypted: take `host` out and put a proxy with TLS before goodbot, or, if "
+                f'it is meant so (a container, a VPN), say in `url` where people open it, like "{address}"'
+            )
 
     async def _listen_at_home(self, server: HttpServer) -> None:
         """A Unix socket for programs of this machine; by now the directory's lock is ours."""

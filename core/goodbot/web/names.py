@@ -21,7 +21,11 @@ def known(config: HttpConfig) -> frozenset[str]:
 
 
 def ours(request: web.BaseRequest, names: frozenset[str]) -> bool:
-    """Whether the client meant us, by one of `names` or by the address that it has connected to."""
+    """Whether the client meant us, by one of `names` or by the address that it has connected to.
+
+    With any port: behind a proxy or a forward (`ssh -L`) it is another than ours, and a page whose name
+    was rebound comes with that name, whatever its port.
+    """
     given = request.headers.getall(hdrs.HOST, [])
     if (
         len(given) != 1 or request.host != given[0]

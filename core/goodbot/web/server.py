@@ -13,12 +13,12 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from goodbot.config import HttpConfig
 from goodbot.errors import ConfigError
 from goodbot.web import health, names, unready
-from goodbot.web.connections import Connection, Crowd
+from goodbot.web.connections import HEAD_BYTES, Connection, Crowd
 from goodbot.web.health import Said
 from goodbot.web.http import Parts
 
@@ -150,6 +150,10 @@ class HttpServer:
         await crowd.gone()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if _length_of_head(request) > HEAD_BYTES:
+            return Said(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
+        if len(request.headers.getall(hdrs.HOST, [])) != 1:
+            return Said(400, {"status": "a request must name one host"})
         if not names.ours(request, self._names):
             return Said(421, {"status": "this host name is not goodbot's"})
         if request.path in health.PATHS:
@@ -178,3 +182,8 @@ class HttpServer:
         if server is None:
             return web.BaseRequest(message, payload, protocol, writer, task, loop)
         return server.request_factory(message, payload, protocol, writer, task)
+
+
+def _length_of_head(request: web.BaseRequest) -> int:
+    """Its bytes, but for the method and the version."""
+    return len(request.raw_path) + sum(len(n) + len(v) + 4 for n, v in request.raw_headers)

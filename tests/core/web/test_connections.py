@@ -73,9 +73,13 @@ class Caller:
 
     async def asks(self) -> str:
         self.say(PAGE)
-        head = await self._reader.readuntil(b"\r\n\r\n")
-        await self._reader.readexactly(6)
-        return head.decode().split(" ")[1]
+        return (await self.hears())[0]
+
+    async def hears(self) -> tuple[str, str]:
+        """Status and text of what comes next."""
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
+        length = int(head.partition("Content-Length: ")[2].partition("\r")[0])
+        return head.split(" ")[1], (await self._reader.readexactly(length)).decode()
 
     async def ended(self) -> bool:
         """Whether it is closed, by now or soon."""
@@ -182,6 +186,44 @@ async def test_a_head_has_its_time_in_all_however_busily_it_trickles(
         assert await caller.ended()
         trickling.cancel()
         await asyncio.gather(trickling, return_exceptions=True)
+        caller.close()
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+async def test_a_head_that_grows_and_grows_is_not_kept(
+    asked_before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T17: 128 headers of 8 KiB each would be two MiB of memory for everybody who begins to ask."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60.0)
+    async with listening() as server:
+        caller = await Caller.call(server)
+        if asked_before:
+            assert await caller.asks() == "200"
+
+        async def begin(lines: int) -> None:
+            caller.say(PAGE[:-2])
+            for n in range(lines):
+                caller.say(b"X-%d: %s\r\n" % (n, b"a" * 2000))
+                await asyncio.sleep(0.01)
+
+        for _ in range(2):
+            await begin(7)
+            caller.say(b"\r\n")
+            assert await caller.hears() == ("200", "a page"), "each head counts for itself"
+        await begin(9)
+        assert await caller.ended()
+        caller.close()
+
+
+async def test_a_body_is_no_head_however_slowly_it_comes() -> None:
+    async with listening() as server:
+        caller = await Caller.call(server)
+        for _ in range(2):
+            caller.say(b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65536\r\n\r\n")
+            for _ in range(16):
+                caller.say(b"x" * 4096)
+                await asyncio.sleep(0.005)
+            assert await caller.hears() == ("200", "65536")
         caller.close()
 
 

@@ -160,6 +160,38 @@ def test_links_lead_to_where_it_listens(host: str, address: str) -> None:
     assert Http(HttpConfig(port=9, host=host)).address == address
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "gpu.example.org"])
+async def test_tokens_cross_a_network_only_where_somebody_has_said_how(
+    host: str, unused_tcp_port: int, tmp_path: Path
+) -> None:
+    """T09: without `url` another host than the loopback is refused, before anything listens there."""
+    routes = {"web": Site(RecordingHost(SPEC, state_dir=tmp_path), SiteSettings()).routes()}
+    http = Http(HttpConfig(port=unused_tcp_port, host=host))
+    with pytest.raises(ConfigError, match=r"TLS before goodbot, or, .*`url` where people open it"):
+        await http.mount(routes, lambda _: True)
+    assert not http.listening
+
+
+@pytest.mark.parametrize("url", ["https://bot.example.org", "http://localhost:9000"])
+async def test_behind_a_proxy_or_in_a_container_it_may_listen_on_all_addresses(
+    url: str, unused_tcp_port: int, tmp_path: Path
+) -> None:
+    http = Http(HttpConfig(port=unused_tcp_port, host="0.0.0.0", url=url))
+    site = Site(RecordingHost(SPEC, state_dir=tmp_path), SiteSettings())
+    await http.mount({"web": site.routes()}, lambda _: True)
+    assert (await get(unused_tcp_port, "/page", url.partition("//")[2]))[0] == 200
+    await http.stop()
+
+
+async def test_health_alone_needs_no_url(unused_tcp_port: int) -> None:
+    """A supervisor's probe from elsewhere carries nothing: it is allowed, and warned about."""
+    http = Http(HttpConfig(port=unused_tcp_port, host="0.0.0.0"))
+    await http.start()
+    await http.mount({"web": ()}, lambda _: True)
+    assert (await get(unused_tcp_port, "/healthz"))[0] == 200
+    await http.stop()
+
+
 @pytest.mark.parametrize(
     "url", ["bot.example.org", "ftp://x", "https://", "https://x/", "https://x/y", "https://a@x",
             "https://x:0", "https://x:y", "https://x?y", "https://x y"],
@@ -186,6 +218,12 @@ async def test_what_is_too_large_is_refused_in_words(tmp_path: Path, unused_tcp_
         many = b"".join(b"X-%d: a\r\n" % n for n in range(500))
         head = b"GET /page HTTP/1.1\r\nHost: localhost\r\n" + many + b"\r\n"
         assert (await raw(unused_tcp_port, head))[0] == 400
+        for lines, status in ((7, 200), (9, 431)):  # T17: 16 KiB in all
+            wide = b"".join(b"X-%d: %s\r\n" % (n, b"a" * 2000) for n in range(lines))
+            head = b"GET /page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + wide
+            got, _, said = await raw(unused_tcp_port, head + b"\r\n")
+            assert got == status
+            assert (b"16384 bytes in all" in said) == (status == 431)
 
 
 async def test_a_socket_that_is_left_half_open_is_closed(
