@@ -14,6 +14,8 @@ from goodbot.setup import Check, Examined, Probe
 from goodbot.web.http import PORT
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_WITH_TOKENS = {WEB, "api"}
+"""Connectors that start on another address only if `[http] url` says how that is meant."""
 
 
 def http_port(config: Config) -> int:
@@ -23,7 +25,8 @@ def http_port(config: Config) -> int:
 
 async def ports(examined: Examined) -> Sequence[Check]:
     """The one port of goodbot's own: free, or its own. Connectors tell of theirs."""
-    http, port = examined.config.http, http_port(examined.config)
+    config = examined.config
+    http, port = config.http, http_port(config)
     if not port:
         return [ok("ports", "goodbot listens on none")]
     place = f"{http.host}:{port}"
@@ -31,12 +34,15 @@ async def ports(examined: Examined) -> Sequence[Check]:
     if http.host not in LOOPBACK:
         text = f"{place} can be reached from other machines, without encryption"
         fix = 'set [http] host = "127.0.0.1", and put a proxy with TLS before it'
+        if _WITH_TOKENS & config.connectors.keys() and not http.url:
+            fix = f"{fix}; or say in [http] url where people open it"
+            return [fail("ports", f"{text}, so goodbot does not start there", fix, exit_code=2)]
         checks.append(warn("ports", text, fix))
     line = await _ask(http.host, port)
     if examined.daemon is None:
         if line is None:
             return [*checks, ok("ports", f"{place} is free")]
-        if holder(examined.config.home)[0] and " 200 " in f"{line} ":
+        if holder(config.home)[0] and " 200 " in f"{line} ":
             return [*checks, ok("ports", f"{place} answers /healthz; goodbot is starting")]
         text = f"another program listens on {place}"
         return [*checks, fail("ports", text, "set [http] port to a free one", exit_code=2)]

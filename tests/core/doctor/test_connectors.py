@@ -273,6 +273,14 @@ async def test_a_port_for_other_machines_is_worth_a_word(tmp_path: Path) -> None
     assert (checks[0].state, "other machines" in checks[0].text) == (CheckState.WARN, True)
 
 
+async def test_where_it_would_not_start_it_is_said(tmp_path: Path) -> None:
+    toml = '[http]\nport = 1\nhost = "0.0.0.0"\n'
+    [refused] = await network.ports(examined(tmp_path, f"{toml}[connectors.api]\n"))
+    assert (refused.state, "does not start there" in refused.text) == (CheckState.FAIL, True)
+    meant = f'{toml}url = "http://localhost:1"\n[connectors.api]\n'
+    assert (await network.ports(examined(tmp_path, meant)))[0].state is CheckState.WARN
+
+
 @pytest.mark.parametrize(
     ("status", "state"),
     [

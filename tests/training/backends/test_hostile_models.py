@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from goodbot.backend import LoraSettings
 from goodbot.errors import TrainingError
+from goodbot_training.backends.chat import check_model_directory
 
 from tests.support import require
 
@@ -161,3 +162,9 @@ def test_what_one_framework_would_follow_is_refused_or_not_looked_at(
     with contextlib.suppress(TrainingError):
         load(backend, hostile)
     assert not canary.exists()
+
+
+def test_an_index_of_anything_but_safetensors_is_refused(hostile: Path) -> None:
+    weights_named_in_an_index(hostile)
+    with pytest.raises(TrainingError, match=rf"names {PICKLES[0]}, which is none of them"):
+        check_model_directory(hostile)

@@ -43,9 +43,20 @@ def check_model_directory(directory: Path) -> dict[str, Any]:
     if "model.safetensors" in weights and len(weights) > 1:
         # mlx-lm would load all of them, the last one winning.
         raise refuse("model.safetensors lies beside other model*.safetensors files")
+    if strange := [name for name in _indexed(directory) if name not in weights]:
+        raise refuse(f"model.safetensors.index.json names {strange[0]}, which is none of them")
     if not any((directory / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
         raise refuse("there is no tokenizer")
     return config  # pyright: ignore[reportUnknownVariableType]
+
+
+def _indexed(directory: Path) -> list[str]:
+    """The files that the index names; transformers would open any, pickles too. None without an index."""
+    try:
+        index = json.loads((directory / "model.safetensors.index.json").read_bytes())
+        return sorted({str(name) for name in index["weight_map"].values()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
 
 
 class Chat:
