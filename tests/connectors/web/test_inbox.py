@@ -132,7 +132,7 @@ async def test_what_was_skipped_comes_again_and_what_is_new_by_itself(
 
     async def a_look_later() -> bool:  # the first finds the page busy, at times
         await ada.page.clock.run_for(16_000)
-        return await ada.page.get_by_text("Question 2?").is_visible()
+        return await ada.page.get_by_text("Question 2?", exact=True).is_visible()
 
     await eventually(a_look_later)
 

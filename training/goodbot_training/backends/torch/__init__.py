@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 from goodbot import hookimpl
 from goodbot.backend import BackendSpec
 
 from goodbot_training.presets import resolve
 from goodbot_training.types import TrainingSettings
+
+# Where bitsandbytes is installed, peft imports it. Without a GPU it then advises to have kernels downloaded.
+logging.getLogger("bitsandbytes.backends.cpu").setLevel(logging.ERROR)
 
 
 @hookimpl
