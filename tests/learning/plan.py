@@ -51,6 +51,10 @@ FULL = (
     Part(base="tiny", streams=("balanced", "mostly good"), arms=("chosen",)),
     Part(base="llama", streams=("balanced", "mostly good"), arms=("chosen",)),
     Part(base="llama", streams=("balanced", "noise"), arms=("frozen", "scale", DEFAULT), times=3),
+    Part(base="llama", streams=("loud adversary",), arms=FEW, likes=STYLES, times=3),
+    Part(base="llama", streams=("20 ratings",), arms=FEW),
+    Part(base="llama", streams=("flip",), arms=FEW, times=3),
+    Part(base="llama", streams=("flip",), arms=("filter", "sign_aware", *OBJECTIVES)),
     Part(base="tiny", streams=("adversary",), arms=OBJECTIVES, likes=STYLES),
     Part(
         base="tiny", arms=OBJECTIVES,

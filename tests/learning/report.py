@@ -100,16 +100,17 @@ def _choice(courses: Sequence[Course]) -> str:
     variants, others = _by_rule(courses, VARIANTS), _by_rule(courses, OTHERS)
     kept = [one for one in variants if one.lost >= -FACTS_MAY_FALL]
     best = max(kept, key=lambda one: one.worst) if kept else None
+    installed = next((one for one in variants if one.arm == DEFAULT), best)
     ahead = [
         f"**{one.arm}**" for one in others
-        if one.lost >= -FACTS_MAY_FALL and (best is None or one.worst > best.worst)
+        if one.lost >= -FACTS_MAY_FALL and (installed is None or one.worst > installed.worst)
     ]  # fmt: skip
     return "\n".join([
         "## Which variant\n", *_HEAD, *(one.row for one in variants), "",
         f"By the rule: **{best.arm if best else 'none keeps the facts'}**.\n",
         "What is no variant of MIS-PO, by the same rule (on fewer streams the worst is less bad):\n",
         *_HEAD, *(one.row for one in others), "",
-        f"Ahead of it: {', '.join(ahead) or 'none'}.",
+        f"Keeping the facts, and ahead of `{DEFAULT}` on the worst stream: {', '.join(ahead) or 'none'}.",
     ])  # fmt: skip
 
 
