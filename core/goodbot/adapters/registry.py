@@ -120,7 +120,7 @@ class AdapterRegistry(Catalogue):
     ) -> bool:
         """See that a loaded version is what answers; one that is not is put right once.
 
-        Whether it was right from the start; with `keep` that is what `proof` says from now on.
+        Whether it was right from the start; with `keep` the witness says so from now on.
         Raises NotServedError, AdapterError or ServerError.
         """
         found = await self.witness.examine(version, directory, thorough=thorough)
