@@ -52,6 +52,8 @@ class Capability(Flag):
     """People can attach files to a message."""
     INBOX = auto()
     """It shows the answers of every connector to those who may rate them; see `ConnectorHost.inbox`."""
+    ROUTES = auto()
+    """It answers over HTTP at goodbot's own address; see `Connector.routes`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +146,7 @@ class Connector(ABC):
         """The platform's stable id of our own account; known once `start` has returned."""
 
     def routes(self) -> Sequence[AbstractRouteDef]:
-        """What it answers over HTTP at `host.address` (`aiohttp.web.get(…)`); by default nothing.
+        """With ROUTES, what it answers over HTTP at `host.address` (`aiohttp.web.get(…)`); else nothing.
 
         Asked for once, before `start`. Until `start` has returned, and after `stop`, the daemon
         answers 503 there. It lets only requests through that name one of its hosts, of at most 1 MiB.

@@ -11,7 +11,9 @@ SPEC = ConnectorSpec(
     name="openclaw",
     title="OpenClaw",
     factory="goodbot_connectors.openclaw.connector:OpenClawConnector",
-    capabilities=Capability.REACTIONS | Capability.BUTTONS | Capability.COMMENTS,
+    capabilities=(
+        Capability.REACTIONS | Capability.BUTTONS | Capability.COMMENTS | Capability.ROUTES
+    ),
     settings=OpenClawSettings,
     message_limit=20_000,
     requires=("aiohttp",),

@@ -19,6 +19,7 @@ SPEC = ConnectorSpec(
         | Capability.THREADS
         | Capability.COMMENTS
         | Capability.INBOX
+        | Capability.ROUTES
     ),
     settings=WebSettings,
     message_limit=20_000,

@@ -6,27 +6,38 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from goodbot.config import Config
+from goodbot.connector import Capability
 from goodbot.doctor.checks import fail, ok, warn
+from goodbot.errors import GoodbotError
 from goodbot.lock import holder
-from goodbot.people.authorization import WEB
 from goodbot.setup import Check, Examined, Probe
 from goodbot.web.http import PORT
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_WITH_TOKENS = {WEB, "api"}
-"""Connectors that start on another address only if `[http] url` says how that is meant."""
 
 
-def http_port(config: Config) -> int:
+def http_port(examined: Examined) -> int:
     """Where goodbot's own HTTP server listens by this config; 0: nowhere."""
-    return config.http.port or (PORT if WEB in config.connectors else 0)
+    return examined.config.http.port or (PORT if _has_routes(examined) else 0)
+
+
+def _has_routes(examined: Examined) -> bool:
+    """Whether a connector answers there, which takes tokens and texts."""
+    try:
+        specs = examined.plugins.connectors()
+    except GoodbotError:
+        return False  # another probe says why
+    return any(
+        Capability.ROUTES in specs[name].capabilities
+        for name in examined.config.connectors
+        if name in specs
+    )
 
 
 async def ports(examined: Examined) -> Sequence[Check]:
     """The one port of goodbot's own: free, or its own. Connectors tell of theirs."""
     config = examined.config
-    http, port = config.http, http_port(config)
+    http, port = config.http, http_port(examined)
     if not port:
         return [ok("ports", "goodbot listens on none")]
     place = f"{http.host}:{port}"
@@ -34,7 +45,7 @@ async def ports(examined: Examined) -> Sequence[Check]:
     if http.host not in LOOPBACK:
         text = f"{place} can be reached from other machines, without encryption"
         fix = 'set [http] host = "127.0.0.1", and put a proxy with TLS before it'
-        if _WITH_TOKENS & config.connectors.keys() and not http.url:
+        if _has_routes(examined) and not http.url:
             fix = f"{fix}; or say in [http] url where people open it"
             return [fail("ports", f"{text}, so goodbot does not start there", fix, exit_code=2)]
         checks.append(warn("ports", text, fix))

@@ -139,7 +139,7 @@ def _listens(examined: Examined) -> list[Row]:
     if home.is_dir():
         for place in (socket_path(home, SOCKET), *sorted(home.glob("connectors/*/*.sock"))):
             rows.append({"what": short(place), "who": f"you alone{_mode(place)}"})
-    if port := http_port(examined.config):
+    if port := http_port(examined):
         who = "all programs here" if http.host in LOOPBACK else "OTHER MACHINES too"
         pages = ", and the browser's pages for who is signed in"
         what = f"whether goodbot is well{pages if WEB in examined.config.connectors else ''}"

@@ -30,7 +30,7 @@ from traceback import format_exception
 
 import pytest
 
-from goodbot.connector import API_VERSION, Connector, ConnectorSpec
+from goodbot.connector import API_VERSION, Capability, Connector, ConnectorSpec
 from goodbot.errors import FatalConnectorError
 from goodbot.events import MessageEvent
 from goodbot.plugins import missing_modules
@@ -72,6 +72,8 @@ class ConnectorContract(EventsContract, RatingsContract, FeedbackContract, Repli
         factory = getattr(importlib.import_module(module), name)
         assert issubclass(factory, Connector)
         assert factory.spec == spec
+        answers = factory.routes is not Connector.routes
+        assert answers == (Capability.ROUTES in spec.capabilities), "is it to be reached, or not?"
 
     async def test_start_and_stop_are_idempotent(
         self, connector: Connector, host: RecordingHost, platform: PlatformDriver

@@ -38,7 +38,7 @@ class Settings:
 
 
 SPEC = ConnectorSpec(
-    name="api", factory="tests.connectors.bridge.serving:Echo", capabilities=Capability.NONE,
+    name="api", factory="tests.connectors.bridge.serving:Echo", capabilities=Capability.ROUTES,
     settings=Settings,
 )  # fmt: skip
 

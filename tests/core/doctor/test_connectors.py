@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from goodbot.lock import HomeLock, prepare_home
 from goodbot.secrets import SecretStore
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Question
 from goodbot.store import people
+from goodbot_connectors import api as api_connector
 from goodbot_connectors import web as web_connector
 from goodbot_connectors.terminal import TerminalSettings
 
@@ -275,10 +277,26 @@ async def test_a_port_for_other_machines_is_worth_a_word(tmp_path: Path) -> None
 
 async def test_where_it_would_not_start_it_is_said(tmp_path: Path) -> None:
     toml = '[http]\nport = 1\nhost = "0.0.0.0"\n'
-    [refused] = await network.ports(examined(tmp_path, f"{toml}[connectors.api]\n"))
+    [refused] = await network.ports(examined(tmp_path, f"{toml}[connectors.api]\n", api_connector))
     assert (refused.state, "does not start there" in refused.text) == (CheckState.FAIL, True)
     meant = f'{toml}url = "http://localhost:1"\n[connectors.api]\n'
-    assert (await network.ports(examined(tmp_path, meant)))[0].state is CheckState.WARN
+    assert (await network.ports(examined(tmp_path, meant, api_connector)))[
+        0
+    ].state is CheckState.WARN
+
+
+@pytest.mark.parametrize("name", ["api", "claude_code", "codex", "openclaw", "web"])
+async def test_whoever_has_routes_is_known_by_what_they_declare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int, name: str
+) -> None:
+    """`run` refuses for any connector that answers there, and listens without being told a port."""
+    plugin = importlib.import_module(f"goodbot_connectors.{name}")
+    monkeypatch.setattr(network, "PORT", unused_tcp_port)
+    toml = f"[connectors.{name}]\n"
+    [free] = await network.ports(examined(tmp_path, toml, plugin))
+    assert free.text == f"127.0.0.1:{unused_tcp_port} is free"
+    [refused] = await network.ports(examined(tmp_path, f'[http]\nhost = "0.0.0.0"\n{toml}', plugin))
+    assert (refused.state, "does not start there" in refused.text) == (CheckState.FAIL, True)
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,11 @@ class SiteSettings:
 
 
 SPEC = ConnectorSpec(
-    name="web", factory="tests.core.web.site:Site", capabilities=Capability.INBOX,
+    name="web", factory="tests.core.web.site:Site", capabilities=Capability.INBOX | Capability.ROUTES,
     settings=SiteSettings,
 )  # fmt: skip
 OTHER = ConnectorSpec(
-    name="other", factory="tests.core.web.site:Other", capabilities=Capability.NONE,
+    name="other", factory="tests.core.web.site:Other", capabilities=Capability.ROUTES,
     settings=SiteSettings,
 )  # fmt: skip
 

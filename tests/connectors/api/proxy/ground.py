@@ -22,7 +22,7 @@ from goodbot_connectors.bridge import clients
 from goodbot_connectors.bridge.local import LocalConnector
 
 SPEC = ConnectorSpec(
-    name="api", factory="tests:none", capabilities=Capability.NONE, settings=ProxySettings,
+    name="api", factory="tests:none", capabilities=Capability.ROUTES, settings=ProxySettings,
     secrets=SECRETS,
 )  # fmt: skip
 
