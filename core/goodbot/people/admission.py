@@ -41,7 +41,8 @@ class Admission:
 
     async def may_talk(self, db: aiosqlite.Connection, event: Event) -> bool:
         """Whether this person is answered where the event happened."""
-        enabled = await channels.enabled(db, event.channel)
+        shared = event.channel.kind is ChannelKind.SHARED  # no others are switched on
+        enabled = shared and await channels.enabled(db, event.channel)
         return self._authorization.may_talk(event.user, event.channel, enabled=enabled)
 
     async def _message(self, db: aiosqlite.Connection, event: MessageEvent) -> Receipt:

@@ -32,7 +32,11 @@ def choose(config: Config, specs: Mapping[str, ServerSpec]) -> ServerSpec:
     """What `[serving] server` names. Raises ConfigError, and MissingExtraError if it is not installed."""
     wanted, where = config.serving.server, config.where("serving")
     if wanted not in specs and (by_hand := _BY_HAND.get(wanted.lower().replace("-", ""))):
-        raise where.error("server", f"{by_hand} cannot be used while goodbot learns: {NO_ADAPTERS}")
+        raise where.error(
+            "server",
+            f"{by_hand} cannot be used while goodbot learns: {NO_ADAPTERS}. To have it answer, and "
+            'collect ratings without learning from them: server = "openai" and its url',
+        )
     if wanted not in specs:
         known = instead(wanted, specs)
         raise where.error("server", f"no model server is named {wanted!r}; {known}")

@@ -21,6 +21,7 @@ from goodbot.serving import choice, plugin
             "LM Studio cannot be used while goodbot learns: it takes no adapters",
         ),
         ('server = "LM-Studio"', "goodbot adapters export --fused"),
+        ('server = "localai"', 'collect ratings without learning from them: server = "openai"'),
         ('server = "tgi"', "TGI cannot be used while goodbot learns"),
         ('server = "embedded"\nurl = "http://127.0.0.1:1"', "the embedded server has no address"),
         ('server = "vllm"\nurl = "http://example.org"', "example.org"),

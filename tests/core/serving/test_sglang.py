@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import AdapterError, ServerError
+from goodbot.errors import AdapterError
 from goodbot.server import BASE, Generated, Server
 from goodbot.serving.proof import Fingerprint, Prompt, Verdict, prove
 from goodbot.serving.sglang import SglangServer
@@ -17,7 +17,8 @@ from goodbot.testing.fakes.sglang import FakeSglang
 from goodbot.testing.serving_base import answered, asking, messages
 
 from tests.core.serving import tiny
-from tests.core.serving.remote import nothing, parts, started
+from tests.core.serving.lora_faults import LoraFaults
+from tests.core.serving.remote import parts, started
 
 
 def driver(sglang: FakeSglang, **changes: Any) -> SglangServer:
@@ -144,30 +145,11 @@ async def test_what_is_acknowledged_and_not_loaded_is_noticed(
             await server.load(1, two[0])
 
 
-async def test_a_load_that_hangs_leaves_the_old_version(
-    sglang: FakeSglang, two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with started(driver(sglang)) as server:
-        await server.load(1, two[0])
-        await server.activate(1)
-        monkeypatch.setattr("goodbot.serving.lora_endpoints._LOAD_SECONDS", 0.05)
-        sglang.faults.hangs = True
-        monkeypatch.setattr(server, "leftovers", nothing)
-        monkeypatch.setattr(server, "offered", nothing)
-        with pytest.raises(ServerError, match="it hangs"):
-            await server.load(2, two[1])
-        sglang.faults.hangs = False
-        assert (await answered(server)).version == 1
+class TestFaults(LoraFaults):
+    @pytest.fixture
+    def fake(self, sglang: FakeSglang) -> FakeSglang:
+        return sglang
 
-
-async def test_a_server_error_is_an_error_and_the_next_answer_comes(
-    sglang: FakeSglang, two: tuple[Path, Path]
-) -> None:
-    async with started(driver(sglang)) as server:
-        await server.load(1, two[0])
-        await server.activate(1)
-        sglang.faults.fails = True
-        with pytest.raises(ServerError, match="status 500"):
-            await answered(server)
-        sglang.faults.fails = False
-        assert (await answered(server)).version == 1
+    @pytest.fixture
+    def made(self, sglang: FakeSglang) -> SglangServer:
+        return driver(sglang)

@@ -21,7 +21,8 @@ from goodbot.testing.fakes.vllm import FakeVllm
 from goodbot.testing.serving_base import answered, asking, messages
 
 from tests.core.serving import tiny
-from tests.core.serving.remote import nothing, parts, started
+from tests.core.serving.lora_faults import LoraFaults
+from tests.core.serving.remote import parts, started
 
 LOAD, CHAT = "/v1/load_lora_adapter", "/v1/chat/completions"
 
@@ -327,31 +328,14 @@ async def test_amnesia_shows_in_what_it_serves(vllm: FakeVllm, two: tuple[Path, 
             await server.activate(1)
 
 
-async def test_a_load_that_hangs_leaves_the_old_version(
-    vllm: FakeVllm, two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("goodbot.serving.lora_endpoints._LOAD_SECONDS", 0.05)
-    async with started(driver(vllm)) as server:
-        await server.load(1, two[0])
-        await server.activate(1)
-        vllm.faults.hangs = True
-        monkeypatch.setattr(server, "leftovers", nothing)
-        monkeypatch.setattr(server, "offered", server.leftovers)
-        with pytest.raises(ServerError, match="it hangs"):
-            await server.load(2, two[1])
-        vllm.faults.hangs = False
-        assert (await answered(server)).version == 1
+class TestFaults(LoraFaults):
+    @pytest.fixture
+    def fake(self, vllm: FakeVllm) -> FakeVllm:
+        return vllm
 
-
-async def test_a_server_error_is_an_error_and_the_next_answer_comes(
-    vllm: FakeVllm, two: tuple[Path, Path]
-) -> None:
-    async with started(driver(vllm)) as server:
-        vllm.faults.fails = True
-        with pytest.raises(ServerError, match="status 500"):
-            await answered(server)
-        vllm.faults.fails = False
-        assert (await answered(server)).text
+    @pytest.fixture
+    def made(self, vllm: FakeVllm) -> VllmServer:
+        return driver(vllm)
 
 
 # sleep
