@@ -1,8 +1,11 @@
 """The bridge: an answer reported and rated by HTTP, both durable before they are answered.
 
 The daemon is a process of its own, on one processor where the system lets us say so; 64 clients, each
-with a connection and a token, send pair after pair. A processor's seconds are those of the whole
-daemon, its database's thread among them.
+with a connection and a token, send pair after pair. One of them is the owner, the others are raters who
+share what they say. A processor's seconds are those of the whole daemon, its database's thread among them.
+
+Two lines tell what nobody who uses these parts gets below: two requests of aiohttp that do nothing, and
+two that do in goodbot's store what a pair does there, each committed, and nothing else at all.
 """
 
 from __future__ import annotations
@@ -10,30 +13,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import dataclasses
-import gc
 import json
-import os
 import socket
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-import goodbot_connectors.api
-from aiohttp import web
-from goodbot.config import HttpConfig
-from goodbot.events import UserRef
-from goodbot.store import turns
-from goodbot_connectors.bridge import clients
+from tests.benchmarks.bridge_far import CLIENTS, Far, daemon
 
-from tests.core.builders import Bot, open_bot, turn
-
-CLIENTS = 64
 HALF_OPEN = 1000
 OPEN_TURNS = 100_000
 _BODY = {
@@ -51,13 +42,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_bridge")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--open-turns", type=int, default=OPEN_TURNS)
-    parser.add_argument("--serve", nargs=2, metavar=("HOME", "PORT"), help=argparse.SUPPRESS)
     parser.add_argument("--profile", default="", help="write the daemon's cProfile there")
     options = parser.parse_args(arguments)
-    if options.serve:
-        home, port = options.serve
-        bare = _bare(int(port)) if not home else None
-        return asyncio.run(bare or _serve(Path(home), int(port), options.profile))
     print("\n## The bridge\n")
     _row("what", "pairs/s", "CPU ms a pair", "p50 ms", "p99 ms", head=True)
     for line in asyncio.run(measure(options.seconds, options.open_turns, options.profile)):
@@ -65,12 +51,15 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 async def measure(seconds: float, open_turns: int, profile: str = "") -> list[list[str]]:
-    """The lines of the table; the first is what two requests cost that do nothing at all."""
+    """The lines of the table."""
+    lines: list[list[str]] = []
     with tempfile.TemporaryDirectory() as place:
-        async with daemon(None) as far:
-            bare = await pairs(far, CLIENTS, seconds, f"aiohttp alone, {CLIENTS} clients")
-        async with daemon(Path(place), profile) as far:
-            lines = [bare, await pairs(far, CLIENTS, seconds, f"{CLIENTS} clients")]
+        home = Path(place)
+        for what in ("aiohttp alone", "aiohttp and the store alone"):
+            async with daemon(home / what, what=what) as far:
+                lines.append(await pairs(far, CLIENTS, seconds, f"{what}, {CLIENTS} clients"))
+        async with daemon(home, profile) as far:
+            lines.append(await pairs(far, CLIENTS, seconds, f"{CLIENTS} clients"))
             lines.append(
                 await pairs(far, CLIENTS, seconds, "the same in one request", at_once=True)
             )
@@ -79,123 +68,6 @@ async def measure(seconds: float, open_turns: int, profile: str = "") -> list[li
             await far.fill(open_turns)
             lines.append(await pairs(far, CLIENTS, seconds, f"{open_turns} open turns"))
     return lines
-
-
-# -- the daemon
-
-
-class Far:
-    """The daemon, as its own process."""
-
-    def __init__(self, process: Any, port: int, tokens: list[str]) -> None:
-        self._process, self.port, self.tokens = process, port, tokens
-
-    async def _say(self, line: str) -> str:
-        self._process.stdin.write(f"{line}\n".encode())
-        return (await self._process.stdout.readline()).decode().strip()
-
-    async def cpu(self) -> float:
-        """Seconds that it has used a processor."""
-        return float(await self._say("cpu"))
-
-    async def fill(self, count: int) -> None:
-        """Store so many answers that nobody has rated."""
-        await self._say(f"fill {count}")
-
-
-@contextlib.asynccontextmanager
-async def daemon(home: Path | None, profile: str = "") -> AsyncGenerator[Far]:
-    """goodbot with that home; without one a server of the same two routes that does nothing."""
-    names = [f"c{n}" for n in range(CLIENTS)]
-    tokens = [clients.create(home / "bot", "api", name) if home else "none" for name in names]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.benchmarks.bench_bridge", "--serve", str(home or ""), str(port),
-        "--profile", profile, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdin is not None
-    try:
-        assert await process.stdout.readline() == b"ready\n"
-        yield Far(process, port, tokens)
-    finally:
-        process.stdin.close()
-        await process.wait()
-
-
-async def _bare(port: int) -> None:
-    _on_one_processor()
-
-    async def answer(request: web.Request) -> web.Response:
-        await request.json()
-        return web.json_response({"turn": "t", "text": "Kept."}, status=201)
-
-    application = web.Application()
-    application.router.add_post("/v1/turns", answer)
-    application.router.add_post("/v1/feedback", answer)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    print("ready", flush=True)
-    while await asyncio.to_thread(sys.stdin.readline):
-        print(time.process_time(), flush=True)
-    await runner.cleanup()
-
-
-def _on_one_processor() -> None:
-    with contextlib.suppress(AttributeError, OSError):  # not on every system
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
-async def _serve(home: Path, port: int, profile: str) -> None:
-    _on_one_processor()
-    names = [f"c{n}" for n in range(CLIENTS)]
-    sections = {"http": HttpConfig(port=port), "connectors": {"api": {"owners": names}}}
-    async with open_bot(home, extra=(goodbot_connectors.api,), sections=sections) as bot:
-        gc.collect()
-        gc.freeze()  # as `goodbot run` does
-        print("ready", flush=True)
-        reading = asyncio.get_running_loop()
-        profiler = _profiler() if profile else None
-        while line := await reading.run_in_executor(None, sys.stdin.readline):
-            if line.startswith("fill"):
-                await _fill(bot, int(line.split()[1]))
-            print(time.process_time(), flush=True)
-        if profiler:
-            profiler.disable()
-            profiler.dump_stats(profile)
-
-
-def _profiler() -> Any:
-    import cProfile
-
-    profiler = cProfile.Profile(time.thread_time)
-    profiler.enable()
-    return profiler
-
-
-async def _fill(bot: Bot, count: int) -> None:
-    like = turn("x", channel=_place(0), model=bot.app.model.name)
-
-    async def operation(db: Any) -> None:
-        for number in range(count):
-            one = dataclasses.replace(
-                like, id=f"open{number}", channel=_place(number % CLIENTS), origin="captured",
-                talker=_asker(number % CLIENTS), created_at=time.time(),
-            )  # fmt: skip
-            await turns.insert(db, one, trainable=True)
-
-    await bot.store.write(operation)
-
-
-def _place(number: int) -> Any:
-    like = turn("x").channel
-    return dataclasses.replace(like, connector="api", account="local", id=f"c{number}")
-
-
-def _asker(number: int) -> UserRef:
-    return UserRef(connector="api", account="local", id=f"c{number}")
 
 
 # -- the clients
