@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from goodbot.backend import SampleRequest
 from goodbot.errors import ServerError
-from goodbot_training.backends.decoding import first_tokens, generate, together
+from goodbot_training.backends.decoding import first_tokens
+from goodbot_training.backends.generating import generate, together
 
 END = 256
 
@@ -147,6 +149,64 @@ def test_answers_that_grow_together_fit_the_cache() -> None:
     assert [len(group) for group in together([1000] * 40, 24)] == [16, 16, 8]
     assert together([50_000, 50_000], 64) == [[0], [1]], "one alone always goes"
     assert together([10, 200, 20]) == [[0, 2], [1]]
+
+
+class Crowd(Script):
+    """A model whose cache takes in rows of other lengths."""
+
+    def __init__(self, *texts: bytes) -> None:
+        super().__init__(*texts)
+        self.padded: list[list[int]] = []
+        self.joined = 0
+        self.context = 1 << 10
+
+    def begin(self, lengths: Sequence[int]) -> None:
+        self.padded.append(list(lengths))
+
+    def join(self, other: Any) -> None:
+        self.joined += 1
+
+    def select(self, rows: Sequence[int]) -> None:
+        super().select(rows)
+        if self._position:
+            self._rows = [self._rows[row] for row in rows]
+
+
+def ask_crowd(model: Crowd, *texts: str, **abilities: bool) -> list[str]:
+    able: Any = SimpleNamespace(**({"mixes": True, "pads": True} | abilities))
+    asked = [ask(text) for text in texts]
+    answers = generate(model, Bytes(), asked, abilities=able)  # pyright: ignore[reportArgumentType]
+    assert [bytes(answer.prompt).decode() for answer in answers] == list(texts)
+    return [answer.text for answer in answers]
+
+
+def test_prompts_of_all_lengths_are_one_batch_and_each_is_read_once() -> None:
+    model = Crowd(b"0", b"1", b"2", b"3")
+    assert ask_crowd(model, "four", "x" * 200, "four", "three") == ["0", "3", "1", "2"]
+    assert model.padded == [[3, 4]], "of like length are the first three, and two of them are one"
+    assert model.shapes[:3] == [(2, 4), (1, 199), (4, 1)]
+    assert (model.joined, model.read_for[0]) == (1, [0, 0, 1, 2])
+    assert {shape[1] for shape in model.shapes[2:]} == {1}
+
+
+def test_what_cannot_be_padded_is_read_one_by_one() -> None:
+    model = Crowd(b"0", b"1")
+    assert ask_crowd(model, "one", "three", pads=False) == ["0", "1"]
+    assert (model.padded, model.shapes[:3], model.joined) == ([], [(1, 2), (1, 4), (2, 1)], 1)
+
+
+def test_what_cannot_be_mixed_keeps_pace() -> None:
+    for prompts, able in ((("one", "three"), False), (("1", "three"), True)):
+        model = Crowd(b"0" * 9, b"1" * 9)
+        ask_crowd(model, *prompts, mixes=able)
+        assert (model.padded, model.joined) == ([], 0)
+
+
+def test_a_batch_goes_on_without_those_that_have_ended() -> None:
+    model = Crowd(b"0", b"1" * 5, b"2" * 5, b"3" * 9)
+    answers = ask_crowd(model, "aa", "bb", "cc", "dd")
+    assert answers == ["0", "11111", "22222", "3" * 9]
+    assert [shape[0] for shape in model.shapes[1:]] == [4] * 2 + [3] * 4 + [1] * 4
 
 
 def test_rows_end_on_their_own() -> None:

@@ -73,6 +73,22 @@ def same(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found.logprobs, expected.logprobs, atol=1e-4)
 
 
+@pytest.mark.parametrize("able", [("mixes", "pads"), ("mixes",), ()])
+def test_all_that_are_known_beforehand_are_each_as_alone(
+    sampler: Any, monkeypatch: pytest.MonkeyPatch, able: tuple[str, ...]
+) -> None:
+    """Of all lengths, some asked twice, by whatever the model's cache can."""
+    for ability in ("mixes", "pads"):
+        monkeypatch.setattr(sampler._batching.abilities, ability, ability in able)
+    asked = [ask(index) for index in (3, 0, 12, 3, 1, 0)]
+    asked = [replace(one, seed=seed) for seed, one in enumerate(asked)]
+    for version in (0, 2):
+        sampler.activate(version)
+        for found, request in zip(sampler.sample_many(asked), asked, strict=True):
+            same(found, sampler.sample(request))
+    sampler.activate(0)
+
+
 @pytest.mark.parametrize("mixes", [True, False])
 def test_each_answer_is_what_it_would_be_alone(sampler: Any, mixes: bool) -> None:
     """Those that begin later join those under way; versions stand side by side."""
@@ -155,7 +171,7 @@ def test_prompts_that_cannot_be_read_together_are_read_alone(
     sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [sampler.sample(ask(index)) for index in range(3)]
-    assert sampler._batching._abilities.pads
+    assert sampler._batching.abilities.pads
 
     def refuse(*_: Any) -> None:
         raise MemoryError
@@ -310,7 +326,7 @@ def test_a_model_whose_caches_cannot_be_joined_answers_all_the_same(
     for index in range(3):
         sampler.start(index, ask(index), index)
     found = dict(rest(sampler))
-    assert not sampler._batching._abilities.mixes
+    assert not sampler._batching.abilities.mixes
     for index in range(3):
         same(found[index], by(sampler, index, ask(index)))
 
@@ -357,7 +373,7 @@ def test_a_pass_that_fails_ends_its_own_version_only(
 def test_want_of_memory_for_a_cache_ends_its_own_version_only(
     sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    assert sampler._batching._abilities.pads
+    assert sampler._batching.abilities.pads
     sampler._batching._mixes_versions = False
     expected = by(sampler, 1, ask(2))
 

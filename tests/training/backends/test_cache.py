@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from tests.support import require
 
 require("torch"), require("peft")
 import torch  # noqa: E402
+from goodbot_training.backends.torch import cache  # noqa: E402
 from goodbot_training.backends.torch.sampler import TorchDecoder  # noqa: E402
+from transformers import DynamicCache  # noqa: E402
 
 from tests.training.backends.families import FAMILIES, VOCABULARY, make  # noqa: E402
 
@@ -52,3 +55,57 @@ def test_padding_goes_with_the_row_that_it_was_for(causal: Any, short: int) -> N
             dict(zip(*one.likeliest(token, 400), strict=True)) for one in (rows, alone)
         )
         assert found == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def llama() -> Any:
+    return make(FAMILIES["llama"]).eval()
+
+
+def read(causal: Any, length: int) -> TorchDecoder:
+    steps = TorchDecoder(causal, None, torch.device("cpu"))
+    steps.read(np.arange(3, 3 + length)[None])
+    return steps
+
+
+def test_a_token_is_written_where_there_is_room(llama: Any) -> None:
+    """And it is as if all had been read at once, however often room was made."""
+    steps, places = read(llama, 5), list[int]()
+    said = np.random.default_rng(2).integers(3, VOCABULARY, 2 * cache._ROOM + 5)
+    for token in said:
+        steps.read(np.asarray([[token]]))
+        places.append(steps._cache.layers[0]._whole[0].data_ptr())
+    assert len([one for one, other in pairwise(places) if one != other]) == 2
+    plain = DynamicCache(config=llama.config)
+    ids = torch.as_tensor([[*range(3, 8), *said.tolist()]])
+    llama.base_model(input_ids=ids, past_key_values=plain, use_cache=True)
+    for layer, expected in zip(steps._cache.layers, plain.layers, strict=True):
+        for mine, theirs in ((layer.keys, expected.keys), (layer.values, expected.values)):
+            torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-5)
+
+
+def test_two_that_hold_the_same_do_not_write_into_each_other(llama: Any) -> None:
+    one = read(llama, 5)
+    one.read(np.asarray([[9]]))  # now there is room behind it
+    other = TorchDecoder(llama, None, torch.device("cpu"))
+    other._cache, other._lengths, other._width = cache.copied(one._cache), [6], 6
+    for steps, token in ((other, 10), (one, 11), (other, 12), (one, 13)):
+        steps.read(np.asarray([[token]]))
+    for steps, said in ((other, (10, 12)), (one, (11, 13))):
+        alone = read(llama, 5)
+        for token in (9, *said):
+            alone.read(np.asarray([[token]]))
+        for layer, expected in zip(steps._cache.layers, alone._cache.layers, strict=True):
+            torch.testing.assert_close(layer.keys, expected.keys, rtol=0, atol=1e-5)
+
+
+def test_what_was_taken_back_is_written_over(llama: Any) -> None:
+    steps = read(llama, 5)
+    for token in (9, 10, 11):
+        steps.read(np.asarray([[token]]))
+    assert steps.crop(2)
+    steps.read(np.asarray([[12]]))
+    alone = read(llama, 5)
+    for token in (9, 12):
+        alone.read(np.asarray([[token]]))
+    assert steps.likeliest(np.asarray([[3]]), 5)[0] == alone.likeliest(np.asarray([[3]]), 5)[0]

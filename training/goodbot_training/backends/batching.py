@@ -47,7 +47,7 @@ class Batching:
         """`mixes_versions`: `by` takes several at once; believed when it was tried."""
         self._model, self._chat, self._by = model, chat, by
         self._mixes_versions = mixes_versions
-        self._abilities = Abilities(model)
+        self.abilities = Abilities(model)
         self._prefixes = PrefixCache()
         self._waiting: deque[Answer] = deque()
         self._batches: list[Batch] = []
@@ -169,7 +169,7 @@ class Batching:
         return (
             new
             and apart <= _SPREAD
-            and self._abilities.pads
+            and self.abilities.pads
             and self._together(first.version, answer.version)
         )
 
@@ -206,12 +206,12 @@ class Batching:
             known = answer.conversation and self._prefixes.take(
                 answer.version, answer.conversation, prompt
             )
-            if known and (len(prompt) - known[0] == 1 or self._abilities.resumes):
+            if known and (len(prompt) - known[0] == 1 or self.abilities.resumes):
                 answer.read, answer.steps = known
             else:
                 answer.read, answer.steps = 0, self._model.decoder()
         rest = prompt[answer.read :]
-        if len(rest) > most and self._abilities.resumes:
+        if len(rest) > most and self.abilities.resumes:
             answer.steps.read(np.asarray([rest[:most]], np.int64))
             answer.read += most
             return most
@@ -232,7 +232,7 @@ class Batching:
         if new not in self._batches:
             return
         for batch in others:
-            if self._abilities.mixes and self._together(
+            if self.abilities.mixes and self._together(
                 batch.answers[0].version, new.answers[0].version
             ):
                 self._batches.remove(new)
@@ -242,7 +242,7 @@ class Batching:
 
     def _together(self, one: int, other: int) -> bool:
         return one == other or (
-            self._mixes_versions and self._abilities.mixes_versions(self._by, (one, other))
+            self._mixes_versions and self.abilities.mixes_versions(self._by, (one, other))
         )
 
     # -- answers

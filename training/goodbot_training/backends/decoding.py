@@ -1,10 +1,10 @@
-"""The sampling loop, once for all backends: a backend only computes one step.
+"""What a sampling loop is made of, once for all backends: a backend only computes one step.
 
 A token is drawn by inverting the cumulative distribution at a uniform number, and the uniforms come
 from NumPy, seeded by the request. So a seed gives the same answer alone or among others, and, up to
 rounding, on another backend.
 
-`generate` is for requests that are all known beforehand; `batching` is for those that come and go.
+`generating` is for requests that are all known beforehand; `batching` is for those that come and go.
 """
 
 from __future__ import annotations
@@ -23,12 +23,6 @@ from goodbot_training.backends.chat import Chat
 if TYPE_CHECKING:
     from goodbot.backend import Floats
 
-_ROWS = 128
-"""Answers that grow together at most."""
-_CACHED = 16_384
-"""Tokens in the KV cache of answers that grow together: 2.4 GB for a model of 8 billion weights."""
-_SPREAD = 64
-"""Tokens by which the prompts of answers that grow together may differ."""
 _NOT_FINITE = "The model's numbers are not finite."
 _BROKEN = "\ufffd"  # what a tokenizer writes for bytes that are no character yet
 _WINDOW, _OVERLAP = 32, 8
@@ -93,26 +87,6 @@ class Decoder(Protocol):
         ...
 
 
-def generate(
-    model: Decoder,
-    chat: Chat,
-    requests: Sequence[SampleRequest],
-    on_text: Callable[[str], bool] | None = None,
-) -> list[Sampled]:
-    """One answer a request, in their order; those with prompts of about equal length run together.
-
-    `on_text` gets each new piece of text (it may be empty) and is for a single request.
-    """
-    prompts = [chat.prompt(request.messages) for request in requests]
-    answers: dict[int, Sampled] = {}
-    room = max((request.max_tokens for request in requests), default=0)
-    for members in together([len(prompt) for prompt in prompts], room):
-        rows = [Row(prompts[i], requests[i], chat, model.context, on_text) for i in members]
-        _run(model.decoder(), rows, chat.stops)
-        answers.update({i: row.result() for i, row in zip(members, rows, strict=True)})
-    return [answers[index] for index in range(len(requests))]
-
-
 def first_tokens(
     model: Decoder, chat: Chat, messages: Sequence[Message], top: int
 ) -> dict[str, float]:
@@ -136,59 +110,6 @@ def first_tokens(
 def too_long(context: int) -> ServerError:
     """What to raise for a conversation that the model cannot see whole."""
     return ServerError(f"The conversation is longer than the model's {context} tokens.")
-
-
-def together(lengths: Sequence[int], room: int = 0) -> list[list[int]]:
-    """Indices by length, shortest first, in groups that differ by `_SPREAD` and are not too large.
-
-    `room` is what an answer may add to its prompt, in tokens.
-    """
-    groups: list[list[int]] = []
-    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
-        group = groups[-1] if groups else []
-        longest = lengths[index] + room
-        rows = min(_ROWS, _CACHED // max(longest, 1))
-        if group and len(group) < rows and lengths[index] <= lengths[group[0]] + _SPREAD:
-            group.append(index)
-        else:
-            groups.append([index])
-    return groups
-
-
-def _run(step: Steps, rows: list[Row], stops: frozenset[int]) -> None:
-    """All rows are at the same place: one that is still in its prompt takes its next token from
-    there, so that prompts of different length need neither padding nor a mask.
-
-    What several rows begin with is read once.
-    """
-    place = min(len(row.prompt) for row in rows)
-    starts = [row.prompt[: place - 1] for row in rows]
-    different = {start: number for number, start in enumerate(dict.fromkeys(starts))}
-    read = 0
-    if len(different) < len(rows) and place > 1:
-        step.read(np.asarray([*different], np.int64))
-        step.select([different[start] for start in starts])
-        read = place - 1
-    inputs = np.asarray([row.prompt[read:place] for row in rows], np.int64)
-    temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
-    while not all(row.finish for row in rows):
-        speaking = [place >= len(row.prompt) and not row.finish for row in rows]
-        uniforms = np.asarray(
-            [row.uniform() if own else 0.0 for row, own in zip(rows, speaking, strict=True)],
-            np.float32,
-        )
-        tokens, logprobs = step(inputs, temperatures, uniforms)
-        for row, token, logprob, own in zip(rows, tokens, logprobs, speaking, strict=True):
-            if own:
-                row.add(token, logprob, stops)
-        inputs = np.asarray(
-            [
-                row.prompt[place] if place < len(row.prompt) else token
-                for row, token in zip(rows, tokens, strict=True)
-            ],
-            np.int64,
-        )[:, None]
-        place += 1
 
 
 class Row:

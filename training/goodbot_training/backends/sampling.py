@@ -14,7 +14,8 @@ from goodbot.events import Message
 from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter
 from goodbot_training.backends.batching import Batching, Ended
 from goodbot_training.backends.chat import Chat
-from goodbot_training.backends.decoding import Decoder, first_tokens, generate
+from goodbot_training.backends.decoding import Decoder, first_tokens
+from goodbot_training.backends.generating import generate
 from goodbot_training.backends.row_adapters import RowAdapters
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class ModelSampler:
     def sample_many(self, requests: Sequence[SampleRequest]) -> list[Sampled]:
         """Sample an answer to each request."""
         self._place(self._active)
-        return generate(self._model, self._chat, requests)
+        return generate(self._model, self._chat, requests, abilities=self._batching.abilities)
 
     def start(
         self,

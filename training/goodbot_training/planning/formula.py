@@ -7,7 +7,7 @@ vocabulary, S tokens of which R of the response, in floating point operations:
 
 divided by the rate of matrix products that this processor is measured at, in less than a second, or
 by what a small GPU of its kind does (`goodbot.models.machine`). A sampled token takes reading the weights
-that it meets, once for all rows of a group.
+that it meets, once for all rows of a batch.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from goodbot.models.machine import Place, place
 
 from goodbot_training import afresh
 from goodbot_training.advantages import to_learn
+from goodbot_training.backends.generating import CACHED
 from goodbot_training.batches import planned_steps
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
@@ -37,8 +38,6 @@ _DISK = 5e8
 _IMPORTS = 6.0
 """Seconds of a process before it loads a model."""
 _CALIBRATION = 0.2
-_GROUPS = 8
-"""Groups of prompts of one length among `PORTION`, guessed."""
 
 
 def step_seconds(job: Job, shape: Architecture, backend: str) -> float:
@@ -129,7 +128,8 @@ def _portion(job: Job, shape: Architecture, here: Place, forward: float) -> floa
     answer = job.settings.gate_max_tokens
     width = 4 if here.device == "cpu" else 2
     token = shape.layers * here.step + shape.active * width / here.bandwidth
-    return PORTION * (2 * prompt + answer) * forward + _GROUPS * answer * token
+    passes = answer * max(1.0, PORTION * (prompt + answer) / CACHED)
+    return PORTION * (2 * prompt + answer) * forward + passes * token
 
 
 def _tokens(item: Item) -> tuple[int, int]:

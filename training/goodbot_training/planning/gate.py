@@ -50,7 +50,7 @@ def portions(settings: TrainingSettings, *, rare: bool = False) -> tuple[float, 
 
 def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers:
     """Sample a part of the first portion from the base."""
-    from goodbot_training.backends.decoding import together
+    from goodbot_training.backends.generating import together
 
     temperature = fmean(item.temperature or 1.0 for item in job.items)
     count = min(PORTION, job.settings.gate_anchors)
@@ -58,7 +58,7 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers
     lengths = [len(backend.tokenize(request.messages, "").prompt) for request in requests]
     groups = [
         [requests[i] for i in members]
-        for members in together(lengths, job.settings.gate_max_tokens)
+        for members in together(lengths, job.settings.gate_max_tokens, spread=None)
     ]
     sampler = backend.sampler()
     sampler.activate(0)

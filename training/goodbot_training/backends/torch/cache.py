@@ -1,4 +1,4 @@
-"""What transformers' caches lack for rows that come and go: taking in the rows of another cache.
+"""What transformers' caches lack: room for tokens to come, and taking in the rows of another cache.
 
 All in place but `copied`. Layers are those of `DynamicCache`: keys and values `(B, heads, tokens, size)`,
 right-aligned; of linear attention a state of fixed size.
@@ -23,11 +23,57 @@ from transformers.cache_utils import (
     LinearAttentionLayer,
 )
 
+_ROOM = 32
+"""Tokens a row that are made room for at once: of 32 steps one copies what there is."""
+
+
+class RoomyLayer(DynamicLayer):
+    """Writes new keys and values behind those that are there; `DynamicLayer` copies them all at each token.
+
+    What it holds are views of longer tensors, until somebody puts others in their place.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._whole: Any = None
+        self._view: Any = None
+        """Of the keys, as it was last given; the values go with them."""
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> Any:
+        length = self.get_seq_length()
+        if self.keys is None or self.values is None or not length:
+            return super().update(key_states, value_states, *args, **kwargs)  # may be all there is
+        longer = length + key_states.shape[-2]
+        if self.keys is not self._view or longer > self._whole[0].shape[-2]:
+            room = (0, 0, 0, longer - length + _ROOM)
+            self._whole = pad(self.keys, room), pad(self.values, room)
+        for whole, states in zip(self._whole, (key_states, value_states), strict=True):
+            whole[..., length:longer, :] = states
+        self.keys, self.values = (whole[..., :longer, :] for whole in self._whole)
+        self._view = self.keys
+        return self.keys, self.values
+
+    def let_go(self) -> None:
+        """Write no more into what it holds: another layer holds it, too."""
+        self._whole = self._view = None
+
+
 _KNOWN = (
-    DynamicLayer, DynamicSlidingWindowLayer, LinearAttentionLayer,
+    DynamicLayer, RoomyLayer, DynamicSlidingWindowLayer, LinearAttentionLayer,
     LinearAttentionAndFullAttentionLayer, LinearAttentionAndSlidingWindowAttentionLayer,
 )  # fmt: skip
 _STATES = ("conv_states", "recurrent_states")
+
+
+def empty(config: Any) -> Any:
+    """A model's cache with nothing in it."""
+    cache: Any = DynamicCache(config=config)
+    cache.layers = [
+        RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers
+    ]
+    if cache.layer_class_to_replicate is DynamicLayer:
+        cache.layer_class_to_replicate = RoomyLayer
+    return cache
 
 
 def append(cache: DynamicCache, other: DynamicCache) -> None:
@@ -77,6 +123,8 @@ def copied(cache: DynamicCache) -> Any:
     twin: Any = copy.copy(cache)
     twin.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in twin.layers:
+        if isinstance(layer, RoomyLayer):
+            layer.let_go()
         for name in _STATES:
             if hasattr(layer, name):
                 setattr(layer, name, dict(getattr(layer, name)))

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers import DynamicCache
 
-from goodbot_training.backends.torch.cache import append, copied, trimmed
+from goodbot_training.backends.torch.cache import append, copied, empty, trimmed
 from goodbot_training.backends.torch.logprobs import Head
 
 
@@ -23,7 +22,7 @@ class TorchDecoder:
 
     def __init__(self, causal: Any, head: Head | None, device: torch.device) -> None:
         self._causal, self._head, self._device = causal, head, device
-        self._cache = DynamicCache(config=causal.config)
+        self._cache = empty(causal.config)
         self._lengths: list[int] = []
         self._width = 0  # of the cache, with the padding
 
