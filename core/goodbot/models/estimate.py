@@ -30,6 +30,8 @@ _CONTEXT = 4096
 _RATINGS, _STEPS, _BATCH, _ANCHORS, _ANCHOR_TOKENS = 40, 32, 8, 96, 64
 """A round by default (`goodbot_training.settings`): 8 passes over 32 ratings; the gate mostly samples
 64 answers of the base and 128 of the candidate, 96 each on average."""
+_CACHED = 16_384
+"""Tokens, prompts and all, of the answers that the gate samples together."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,7 +139,7 @@ def _round(model: Architecture, place: Place, weights: int) -> float:
     scoring = 2 * _RATINGS * 2 * model.active * turn
     training = _STEPS * _BATCH * (4 * model.active_body * turn + 4 * model.head * ANSWER)
     judging = 2 * _ANCHORS * 2 * model.active * (PROMPT + 2 * _ANCHOR_TOKENS)
-    # Anchors are sampled a few at a time, from the base and from the candidate.
-    sampling = 2 * _ANCHORS / 4 * _ANCHOR_TOKENS * _token(model, place, weights)
+    batches = 2 * _ANCHORS * (PROMPT + _ANCHOR_TOKENS) / _CACHED
+    sampling = batches * _ANCHOR_TOKENS * _token(model, place, weights)
     loading = weights / 5e8
     return (scoring + training + judging) / place.flops + sampling + loading
