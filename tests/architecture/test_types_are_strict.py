@@ -9,10 +9,12 @@ ROOT = Path(__file__).parents[2]
 BOUNDARY = {
     "training/goodbot_training/backends/adapters.py": "safetensors",
     "training/goodbot_training/backends/chat.py": "transformers",
+    "training/goodbot_training/backends/mlx/batching.py": "mlx",
     "training/goodbot_training/backends/mlx/model.py": "mlx",
     "training/goodbot_training/backends/mlx/sampler.py": "mlx",
     "training/goodbot_training/backends/mlx/targets.py": "mlx, mlx_lm",
     "training/goodbot_training/backends/mlx/trainer.py": "mlx",
+    "training/goodbot_training/backends/mlx/writer.py": "mlx, mlx_lm",
     "training/goodbot_training/backends/state.py": "safetensors",
     "training/goodbot_training/backends/torch/cache.py": "torch, transformers",
     "training/goodbot_training/backends/torch/model.py": "torch, transformers, peft",

@@ -1,4 +1,4 @@
-"""Serving: swaps under load, throughput beside mlx_lm.server and transformers' `generate`, waiting times.
+"""Serving: swaps under load, throughput beside mlx_lm.server and what libraries write with, waiting times.
 
 All on one model of 4 million random weights and on processors. Contenders take turns, medians; on a
 machine that others use, the ratios of processor seconds say more than those of seconds.
@@ -156,7 +156,9 @@ async def _throughput(home: Path, model: Path, options: argparse.Namespace) -> N
         "mlx_lm.server": MlxServer(model),
         "generate, one by one": Generate(model),
         "generate, one padded batch": Generate(model, together=True),
+        "transformers' continuous batching": Generate(model, batching=True),
         "mlx-lm's generate, one by one": Generate(model, mlx=True),
+        "mlx-lm's BatchGenerator": Generate(model, mlx=True, batching=True),
     }
     print(f"\n## Throughput: answers of {TOKENS} tokens\n")
     _row("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by",

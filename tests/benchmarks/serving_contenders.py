@@ -1,8 +1,8 @@
 """Whoever writes answers in the serving benchmark: all on one model, each in a process of its own.
 
-`python -m tests.benchmarks.serving_contenders MODEL torch|mlx` is transformers' or mlx-lm's `generate`: it
-reads one JSON object a line, `{"questions", "together", "max_tokens"}`, and answers with
-`{"tokens", "first"}`.
+`python -m tests.benchmarks.serving_contenders MODEL KIND` is transformers' or mlx-lm's `generate` (torch,
+mlx) or their continuous batching (torch-batching, mlx-batching): it reads one JSON object a line,
+`{"questions", "together", "max_tokens"}`, and answers with `{"tokens", "first"}`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from goodbot.backend import BackendSpec
 from goodbot.server import Generated, GenerateRequest
 from goodbot.serving.embedded import EmbeddedServer
 
+from tests.benchmarks.serving_schedulers import batching_in_mlx, batching_in_torch
 from tests.benchmarks.shapes import CPU, make_model
 from tests.core.builders import server_parts
 from tests.core.serving import mlx_far_side
@@ -163,11 +164,13 @@ class MlxServer(Chats):
 
 class Generate(Contender):
     """transformers' `generate`, one question after the other or all of a round in one padded batch; or
-    mlx-lm's, one by one."""
+    mlx-lm's, one by one; or the continuous batching of either."""
 
-    def __init__(self, model: Path, *, together: bool = False, mlx: bool = False) -> None:
-        self._model, self._together = model, together
-        self._framework = "mlx" if mlx else "torch"
+    def __init__(
+        self, model: Path, *, together: bool = False, mlx: bool = False, batching: bool = False
+    ) -> None:
+        self._model, self._together = model, together or batching
+        self._framework = ("mlx" if mlx else "torch") + ("-batching" if batching else "")
 
     async def start(self, home: Path) -> None:
         self._process = await asyncio.create_subprocess_exec(
@@ -268,7 +271,11 @@ def main() -> None:
     """`Generate`'s process."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no result
-    work = {"torch": generating, "mlx": generating_in_mlx}[sys.argv[2]](Path(sys.argv[1]))
+    kinds = {
+        "torch": generating, "torch-batching": batching_in_torch,
+        "mlx": generating_in_mlx, "mlx-batching": batching_in_mlx,
+    }  # fmt: skip
+    work = kinds[sys.argv[2]](Path(sys.argv[1]))
     for line in sys.stdin:
         print(json.dumps(work(json.loads(line))), file=out, flush=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.benchmarks.serving_contenders import (
     generating,
     make,
 )
+from tests.benchmarks.serving_schedulers import batching_in_torch
 from tests.support import require
 
 
@@ -42,6 +44,7 @@ async def test_swaps_under_chats_fail_nobody(
         lambda model: Embedded(bench_serving.mlx(), model),
         MlxServer,
         lambda model: Generate(model, mlx=True),
+        lambda model: Generate(model, mlx=True, batching=True),
     ],
 )
 async def test_servers_are_measured(
@@ -58,9 +61,12 @@ async def test_servers_are_measured(
     assert min(float(cell.replace(",", "")) for cell in row[2:4]) > 0
 
 
+@pytest.mark.parametrize("made", [generating, batching_in_torch])
 @pytest.mark.parametrize("together", [1, 3])
-def test_generate_is_measured(model: Path, together: int) -> None:
+def test_what_transformers_writes_with_is_measured(
+    model: Path, together: int, made: Callable[[Path], Any]
+) -> None:
     task = {"questions": ["Hello?", "Why on earth?", "salt"], "together": together, "max_tokens": 2}
-    found = generating(model)(task)
+    found = made(model)(task)
     assert 3 <= found["tokens"] <= 6
     assert found["first"] > 0

@@ -173,7 +173,7 @@ class Crowd(Script):
 
 
 def ask_crowd(model: Crowd, *texts: str, **abilities: bool) -> list[str]:
-    able: Any = SimpleNamespace(**({"mixes": True, "pads": True} | abilities))
+    able: Any = SimpleNamespace(model=model, **({"mixes": True, "pads": True} | abilities))
     asked = [ask(text) for text in texts]
     answers = generate(model, Bytes(), asked, abilities=able)  # pyright: ignore[reportArgumentType]
     assert [bytes(answer.prompt).decode() for answer in answers] == list(texts)

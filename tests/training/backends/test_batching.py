@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from goodbot.backend import LoraSettings, SampleRequest
 from goodbot.errors import AdapterError, ServerError
-from goodbot_training.backends import batching
+from goodbot_training.backends import answers, decoding
 from goodbot_training.backends.batching import Batching
 
-from tests.core.serving import tiny
 from tests.support import require
 
 CLASSES = {"torch": "TorchBackend", "mlx": "MlxBackend"}
+BY_STEPS = pytest.mark.parametrize("backend", ["torch"], indirect=True)
+"""How `batching` goes about it; `test_mlx_batching` tells it of mlx-lm."""
 
 
 @pytest.fixture(scope="module", params=CLASSES)
@@ -28,22 +29,6 @@ def backend(request: pytest.FixtureRequest, random_model: Path) -> Any:
     loaded = getattr(module, CLASSES[request.param])()
     loaded.load(random_model, lora=LoraSettings(rank=4, alpha=8.0), seed=1)
     return loaded
-
-
-@pytest.fixture(scope="module")
-def directories(random_model: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    root = tmp_path_factory.mktemp("adapters")
-    return [tiny.adapter(root / str(seed), seed, 2.0, of=random_model) for seed in (1, 2)]
-
-
-@pytest.fixture
-def sampler(backend: Any, directories: list[Path]) -> Any:
-    """With versions 1 and 2 beside the base, which is active."""
-    sampler = backend.sampler()
-    for version, directory in enumerate(directories, start=1):
-        sampler.load_adapter(version, directory)
-    sampler.activate(0)
-    return sampler
 
 
 def ask(index: int, **changes: Any) -> SampleRequest:
@@ -79,7 +64,8 @@ def test_all_that_are_known_beforehand_are_each_as_alone(
 ) -> None:
     """Of all lengths, some asked twice, by whatever the model's cache can."""
     for ability in ("mixes", "pads"):
-        monkeypatch.setattr(sampler._batching.abilities, ability, ability in able)
+        if sampler._batching.abilities is not None:
+            monkeypatch.setattr(sampler._batching.abilities, ability, ability in able)
     asked = [ask(index) for index in (3, 0, 12, 3, 1, 0)]
     asked = [replace(one, seed=seed) for seed, one in enumerate(asked)]
     for version in (0, 2):
@@ -92,7 +78,8 @@ def test_all_that_are_known_beforehand_are_each_as_alone(
 @pytest.mark.parametrize("mixes", [True, False])
 def test_each_answer_is_what_it_would_be_alone(sampler: Any, mixes: bool) -> None:
     """Those that begin later join those under way; versions stand side by side."""
-    sampler._batching._mixes_versions = mixes
+    if not mixes:
+        keep_versions_apart(sampler)
     asked = {(index, index % 3): ask(index) for index in range(7)}
     alone = {key: by(sampler, key[1], request) for key, request in asked.items()}
     assert len({answer.tokens for answer in alone.values()}) == 7
@@ -100,7 +87,7 @@ def test_each_answer_is_what_it_would_be_alone(sampler: Any, mixes: bool) -> Non
     for key, request in asked.items():
         sampler.start(key, request, key[1])
         found.update(sampler.step())
-    assert len(sampler._batching._batches) == (1 if mixes else 3), "passes a step"
+    assert len(batches(sampler)) == (1 if mixes else 3), "passes a step"
     found.update(rest(sampler))
     assert found.keys() == alone.keys()
     for key, expected in alone.items():
@@ -128,6 +115,7 @@ def test_what_is_asked_of_the_active_version_meanwhile_is_answered_by_it(sampler
     assert [key for key, _ in rest(sampler)] == ["other"]
 
 
+@BY_STEPS
 def test_a_version_that_is_swapped_in_costs_no_second_pass(sampler: Any, backend: Any) -> None:
     """Nor does one that leaves; a probe of a third disturbs neither."""
     asked = {0: ask(3), 1: ask(2), 2: ask(4)}
@@ -151,6 +139,7 @@ def test_a_version_that_is_swapped_in_costs_no_second_pass(sampler: Any, backend
     assert backend._model.row_adapters.now is None
 
 
+@BY_STEPS
 def test_prompts_that_come_together_are_read_together(sampler: Any) -> None:
     asked = [ask(index) for index in (1, 2, 2, 3, 1)]
     alone = [by(sampler, index % 3, request) for index, request in enumerate(asked)]
@@ -167,6 +156,7 @@ def test_prompts_that_come_together_are_read_together(sampler: Any) -> None:
         same(found[index], expected)
 
 
+@BY_STEPS
 def test_prompts_that_cannot_be_read_together_are_read_alone(
     sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,7 +191,7 @@ def test_pieces_of_each_add_up_to_its_text(sampler: Any) -> None:
 
 def test_a_long_prompt_stalls_nobody(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read a part at a time; meanwhile the others get a token at every step."""
-    monkeypatch.setattr(batching, "_PART", 16)
+    monkeypatch.setattr(module(sampler), "PART", 16)
     long = ask(14, max_tokens=4)
     expected = sampler.sample(long)
     assert len(expected.prompt) > 5 * 16
@@ -209,7 +199,8 @@ def test_a_long_prompt_stalls_nobody(sampler: Any, monkeypatch: pytest.MonkeyPat
     sampler.start(
         "short", ask(0, max_tokens=40, temperature=3.0), 0, lambda text: not told.append(text)
     )
-    sampler.step()
+    while not told:
+        sampler.step()
     before = len(told)
     sampler.start("long", long, 0)
     ends = dict(end for _ in range(5) for end in sampler.step())
@@ -218,7 +209,9 @@ def test_a_long_prompt_stalls_nobody(sampler: Any, monkeypatch: pytest.MonkeyPat
     same(dict(rest(sampler))["long"], expected)
 
 
-def test_a_question_that_follows_reads_only_what_is_new(sampler: Any) -> None:
+def test_a_question_that_follows_reads_only_what_is_new(
+    sampler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = ask(3, conversation="c", max_tokens=6)
     sampler.start("first", first, 1)
     answer = dict(rest(sampler))["first"]
@@ -228,7 +221,7 @@ def test_a_question_that_follows_reads_only_what_is_new(sampler: Any) -> None:
                   {"role": "user", "content": "And then?"}],
     )  # fmt: skip
     expected = {version: by(sampler, version, follow_up) for version in (0, 1)}
-    read = counted(sampler)
+    read = counted(sampler, monkeypatch)
     others = replace(follow_up, conversation="d"), replace(follow_up, conversation="")
     for number, (version, request) in enumerate([(0, follow_up), (1, others[0]), (1, others[1])]):
         sampler.start(number, request, version)
@@ -268,9 +261,11 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes_first(sampler: Any) -> None
 
 def test_a_cancelled_answer_ends_at_once_and_the_others_go_on(sampler: Any) -> None:
     expected = sampler.sample(ask(2))
-    for index in (1, 2):
-        sampler.start(index, ask(index, max_tokens=300 if index == 1 else 14), 0)
-    sampler.step()
+    told: list[str] = []
+    sampler.start(1, ask(1, max_tokens=300), 0, lambda text: not told.append(text))
+    sampler.start(2, ask(2, max_tokens=14), 0)
+    while not told:
+        sampler.step()
     sampler.start("waiting", ask(3), 0)
     for key in (1, "waiting", "unknown"):
         sampler.cancel(key)
@@ -279,11 +274,12 @@ def test_a_cancelled_answer_ends_at_once_and_the_others_go_on(sampler: Any) -> N
         1: "cancelled",
         "waiting": "cancelled",
     }
-    assert len(ends[1].tokens) == 1
+    assert len(ends[1].tokens) == len(told) == 1
     assert not ends["waiting"].tokens
     same(dict(rest(sampler))[2], expected)
 
 
+@BY_STEPS
 def test_newcomers_do_not_hold_up_the_others(sampler: Any) -> None:
     for index in range(4):  # one comes at every step
         sampler.start(index, ask(index, max_tokens=14), 0)
@@ -305,17 +301,18 @@ def test_a_version_that_is_writing_is_not_unloaded(sampler: Any) -> None:
 
 
 def test_more_than_fit_wait_their_turn(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batching, "_ROWS", 2)
+    monkeypatch.setattr(answers, "ROWS", 2)
     for index in range(5):
         sampler.start(index, ask(index), 0)
     found: dict[Any, Any] = {}
     while sampler.writes():
         found.update(sampler.step())
-        assert sum(len(batch.answers) for batch in sampler._batching._batches) <= 2
+        assert len(sampler._batching._written()) <= 2
     for index in range(5):
         same(found[index], sampler.sample(ask(index)))
 
 
+@BY_STEPS
 def test_a_model_whose_caches_cannot_be_joined_answers_all_the_same(
     sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,12 +332,12 @@ def test_what_breaks_one_answer_breaks_no_other(
     sampler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = sampler.sample(ask(2))
-    row = batching.Row.add
+    row = decoding.Row.add
 
     def add(self: Any, token: int, logprob: float, stops: Any) -> None:
         row(self, token, float("nan") if self.request.seed == 1 else logprob, stops)
 
-    monkeypatch.setattr(batching.Row, "add", add)
+    monkeypatch.setattr(decoding.Row, "add", add)
     for index in (1, 2):
         sampler.start(index, ask(index), 0)
     ends = dict(rest(sampler))
@@ -348,6 +345,7 @@ def test_what_breaks_one_answer_breaks_no_other(
     same(ends[2], expected)
 
 
+@BY_STEPS
 def test_a_pass_that_fails_ends_its_own_version_only(
     sampler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,6 +367,7 @@ def test_a_pass_that_fails_ends_its_own_version_only(
     same(ends["good"], expected)
 
 
+@BY_STEPS
 @pytest.mark.parametrize("way", ["join", "select", "split"])
 def test_want_of_memory_for_a_cache_ends_its_own_version_only(
     sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch, way: str
@@ -392,6 +391,24 @@ def test_want_of_memory_for_a_cache_ends_its_own_version_only(
     same(ends["good"], expected)
 
 
+def module(sampler: Any) -> Any:
+    """Where its answers are batched."""
+    return importlib.import_module(type(sampler._batching).__module__)
+
+
+def batches(sampler: Any) -> list[Any]:
+    of = sampler._batching
+    return of._batches if isinstance(of, Batching) else of._writers
+
+
+def keep_versions_apart(sampler: Any) -> None:
+    of = sampler._batching
+    if isinstance(of, Batching):
+        of._mixes_versions = False
+    else:
+        of._joins[True] = False
+
+
 def count_passes(sampler: Any) -> list[int]:
     """The rows of each pass that draws tokens, from now on."""
     passes: list[int] = []
@@ -406,14 +423,25 @@ def count_passes(sampler: Any) -> list[int]:
     return passes
 
 
-def counted(sampler: Any) -> list[int]:
+def counted(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many tokens of a prompt each answer from now on has to read."""
     read: list[int] = []
-    batching_, take = sampler._batching, sampler._batching._read_part
+    of = sampler._batching
+    if isinstance(of, Batching):
+        take = of._read_part
 
-    def read_part(answer: Any, most: int) -> int:
-        read.append(take(answer, most))
-        return read[-1]
+        def read_part(answer: Any, most: int) -> int:
+            read.append(take(answer, most))
+            return read[-1]
 
-    batching_._read_part = read_part
+        monkeypatch.setattr(of, "_read_part", read_part)
+    else:
+        writer = module(sampler).Writer
+        insert = writer.insert
+
+        def inserted(self: Any, line: Any, prompt: Any, most: int, known: Any = None) -> None:
+            read.append(len(prompt) - (known[0] if known else 0))
+            insert(self, line, prompt, most, known)
+
+        monkeypatch.setattr(writer, "insert", inserted)
     return read

@@ -1,7 +1,7 @@
 """The backends: `torch` and `mlx`, and what they share. Importing this imports no framework.
 
 `adapters` (the PEFT layout), `chat` (tokenizer and template), `packing` (rollouts → index arrays),
-`decoding` (the sampling loop), `batching` (answers that come and go, with `prefixes` of conversations
-and the `abilities` of a family's cache) and `base` (one backend around one model) are framework-free; a
-backend adds a model: forward, gradient, optimizer.
+`decoding` (the sampling loop), `answers` (those that come and go, with `prefixes` of conversations) and
+`base` (one backend around one model) are framework-free; a backend adds a model: forward, gradient,
+optimizer. mlx-lm batches answers (`mlx.batching`); for torch `batching` does, by a family's `abilities`.
 """

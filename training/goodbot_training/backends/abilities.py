@@ -5,33 +5,31 @@ A way of reading is believed only if it gives the log-probs that reading at once
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
-from goodbot_training.backends.decoding import Decoder, Steps
+from goodbot_training.backends.answers import By
+from goodbot_training.backends.decoding import Batchable, BatchableDecoder
 
 _LONG, _SHORT = (5, 9, 3, 7, 11, 4, 8, 6), (10, 12, 6)
 _NEXT = (7, 5)
 _WHOLE_VOCABULARY = 1 << 30
-By = Callable[[Sequence[int]], AbstractContextManager[None]]
-"""Versions, one a row or one for all → within this, they write."""
 
 
 class Abilities:
     """Of one loaded model. Each is tried when it is first asked for, and takes four short passes."""
 
-    def __init__(self, model: Decoder) -> None:
-        self._model = model
+    def __init__(self, model: BatchableDecoder) -> None:
+        self.model = model
         self._mixes_versions: bool | None = None
 
     @cached_property
     def mixes(self) -> bool:
         """Whether rows of different length may grow in one batch, come and go."""
 
-        def pair() -> tuple[Steps, Steps]:
+        def pair() -> tuple[Batchable, Batchable]:
             long, short = self._read(_LONG), self._read(_SHORT)
             long.join(short)
             return long.split(0), long.split(1)
@@ -57,8 +55,8 @@ class Abilities:
     def pads(self) -> bool:
         """Whether prompts of different length can be read in one pass, and their rows then be joined."""
 
-        def pair(inputs: np.ndarray) -> Steps:
-            steps = self._model.decoder()
+        def pair(inputs: np.ndarray) -> Batchable:
+            steps = self.model.decoder()
             steps.begin([len(_LONG), len(_SHORT)])
             steps(inputs, np.ones(2, np.float32), np.zeros(2, np.float32))
             return steps
@@ -92,7 +90,7 @@ class Abilities:
     def _tells_apart(self, by: By, versions: tuple[int, int]) -> bool:
         one, other = versions
         prompts = {one: _LONG, other: _SHORT}
-        rows: dict[int, Steps] = {}
+        rows: dict[int, Batchable] = {}
         for version, prompt in prompts.items():
             with by([version]):
                 rows[version] = self._read(prompt)
@@ -116,19 +114,19 @@ class Abilities:
         except Exception:
             return False
 
-    def _read(self, tokens: Sequence[int]) -> Steps:
-        steps = self._model.decoder()
+    def _read(self, tokens: Sequence[int]) -> Batchable:
+        steps = self.model.decoder()
         steps.read(_ids(tokens))
         return steps
 
-    def _same(self, one: Steps, other: Steps) -> bool:
+    def _same(self, one: Batchable, other: Batchable) -> bool:
         """Whether two rows that have read the same go on alike."""
         left, right = (
             dict(zip(*row.likeliest(_ids(_NEXT[1:]), _WHOLE_VOCABULARY), strict=True))
             for row in (one, other)
         )
         apart = np.asarray([abs(left[token] - right[token]) for token in left])
-        return bool(apart.max() < self._model.rounding)
+        return bool(apart.max() < self.model.rounding)
 
 
 def _ids(tokens: Sequence[int]) -> np.ndarray:

@@ -1,108 +1,58 @@
-"""Answers that are asked for and end at any time, written together: continuous batching.
+"""Answers that are asked for and end at any time, written together by steps: continuous batching for torch.
 
-mlx-lm's `BatchGenerator` and transformers' continuous batching bring schedulers of their own. They are
-not used, because neither keeps what an answer here must keep: its own uniforms, so that a seed names an
-answer alone or among others and on both backends; fp32 log-probs of the sampled tokens at the sampling
-temperature; the version that it began with, while other rows are written by another (the first
-computes a token ahead, and the weights of a batch cannot be exchanged; the second owns its thread, draws
-by a generator that all rows share, and pages its cache for GPUs). Their KV caches are used.
+MLX has mlx-lm's `BatchGenerator` for that. transformers' continuous batching was tried: a caller can step it,
+and a logits processor can give each row its own draws. It costs what answers here need. On a processor it
+writes fewer tokens in the same time, for each row attends over the keys of all. Its blocks of keys are found
+by their tokens alone: they outlive the weights that made them, and serve other conversations. It refuses
+recurrent layers, chunked attention and MLA. A cancelled answer is gone, a pass that fails leaves it unusable,
+and its cache has its full size from the start. docs/architecture.md and docs/performance.md have the figures.
 
-So this only says who is written when. All rows are one batch, whatever their version, where the model can
-take each row's adapter by itself (`row_adapters`); otherwise those of one version are. One pass of the
-model is a token for all of a batch. Between two passes rows come and go, and prompts are read, a part at
-a time.
+So this says who is written when. All rows are one batch, whatever their version, where the model can take
+each row's adapter by itself (`row_adapters`); otherwise those of one version are. One pass of the model is a
+token for all of a batch. Between two passes rows come and go, and prompts are read, a part at a time.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from goodbot.backend import Sampled, SampleRequest
-from goodbot.errors import ServerError
 
-from goodbot_training.backends.abilities import Abilities, By
-from goodbot_training.backends.answers import Answer, Batch
+from goodbot_training.backends.abilities import Abilities
+from goodbot_training.backends.answers import PART, Answer, Answers, Batch, By
 from goodbot_training.backends.chat import Chat
-from goodbot_training.backends.decoding import Decoder, Row, Steps
-from goodbot_training.backends.prefixes import PrefixCache
+from goodbot_training.backends.decoding import Batchable, BatchableDecoder
 
-_ROWS = 128
-"""Answers that are written at the same time, at most."""
-_TOKENS = 32_768
-"""In their KV caches, at most: 4.8 GB for a model of 8 billion weights. One alone always goes."""
-_PART = 512
-"""Tokens of prompts that are read before the others get their next token."""
 _SPREAD = 64
 """Tokens by which prompts that are read together may differ."""
-OnText = Callable[[str], bool]
-Ended = tuple[Hashable, Sampled | Exception]
 
 
-class Batching:
-    """The answers of one loaded model, by its versions."""
+class Batching(Answers[Batchable]):
+    """By steps that can be joined."""
 
-    def __init__(self, model: Decoder, chat: Chat, by: By, *, mixes_versions: bool = False) -> None:
+    def __init__(
+        self, model: BatchableDecoder, chat: Chat, by: By, *, mixes_versions: bool = False
+    ) -> None:
         """`mixes_versions`: `by` takes several at once; believed when it was tried."""
-        self._model, self._chat, self._by = model, chat, by
+        super().__init__(chat, model.context)
+        self._model, self._by = model, by
         self._mixes_versions = mixes_versions
-        self.abilities = Abilities(model)
-        self._prefixes = PrefixCache()
-        self._waiting: deque[Answer] = deque()
+        self._abilities = Abilities(model)
         self._batches: list[Batch] = []
-        self._ended: list[Ended] = []
-        self._unwanted: set[Hashable] = set()
         self._told = False
         """Whether the step before ended with first tokens, which nobody should wait a pass longer for."""
 
-    def start(
-        self, key: Hashable, request: SampleRequest, version: int, on_text: OnText | None = None
-    ) -> None:
-        """Begin an answer, which `step` writes and then gives back with its key.
+    @property
+    def abilities(self) -> Abilities:
+        return self._abilities
 
-        Raises ServerError for a conversation that the model cannot see whole, TrainingError for one that
-        its template refuses.
-        """
-        prompt = self._chat.prompt(request.messages)
-        row = Row(prompt, request, self._chat, self._model.context, on_text)
-        self._waiting.append(
-            Answer(key=key, row=row, version=version, conversation=request.conversation)
-        )
-
-    def cancel(self, key: Hashable) -> None:
-        """End an answer at the next step, as far as it has come. An unknown one is ignored."""
-        self._unwanted.add(key)
-
-    def writes(self, version: int | None = None) -> bool:
-        """Whether an answer by this version, or by any, is under way or not yet given back."""
-        return any(version in (None, answer.version) for answer in self._under_way())
-
-    def versions(self) -> set[int]:
-        """Of the answers under way."""
-        return {answer.version for answer in self._under_way()}
-
-    def forget(self, version: int) -> None:
-        """Drop the caches that a version has made, or is making, for questions to come."""
-        self._prefixes.forget(version)
-        for answer in self._under_way():
-            if answer.version == version:
-                answer.conversation = ""
-
-    def step(self) -> list[Ended]:
-        """Read a part of what is new, write one token on each answer; those that have ended.
-
-        A step that has drawn first tokens ends with them; the one after it writes in any case.
-        """
-        if self._unwanted:
-            self._drop_unwanted()
+    def _go_on(self) -> None:
+        """A step that has drawn first tokens ends with them; the one after it writes in any case."""
         began = self._read()
         self._told = began and not self._told
         if not self._told:
             for batch in list(self._batches):
                 self._guarded(batch, self._write)
-        ended, self._ended = self._ended, []
-        return ended
 
     def _guarded(self, batch: Batch, do: Callable[[Batch], None]) -> None:
         """What goes wrong with a batch ends its own answers, and nobody else's."""
@@ -112,17 +62,10 @@ class Batching:
             self._batches = [other for other in self._batches if other is not batch]
             self._fail(batch.answers, error)
 
-    def _under_way(self) -> list[Answer]:
-        return [*self._waiting, *(answer for batch in self._batches for answer in batch.answers)]
+    def _written(self) -> list[Answer]:
+        return [answer for batch in self._batches for answer in batch.answers]
 
-    def _drop_unwanted(self) -> None:
-        unwanted, self._unwanted = self._unwanted, set()
-        for answer in self._under_way():
-            if answer.key in unwanted:
-                answer.row.finish = "cancelled"
-        for answer in [answer for answer in self._waiting if answer.row.finish]:
-            self._waiting.remove(answer)
-            self._end(answer)
+    def _let_all_go(self) -> None:
         for batch in list(self._batches):
             self._guarded(batch, self._let_go)
 
@@ -130,7 +73,7 @@ class Batching:
 
     def _read(self) -> bool:
         """Read prompts, the oldest first, until a part's worth is done; whether answers have begun."""
-        left, began = _PART, False
+        left, began = PART, False
         while left > 0 and (answers := self._next(left)):
             try:
                 with self._by([answer.version for answer in answers]):
@@ -219,11 +162,6 @@ class Batching:
         answer.read = len(prompt)
         return len(rest)
 
-    def _fits(self, answer: Answer, beside: list[Answer]) -> bool:
-        rooms = [one.room for batch in self._batches for one in batch.answers]
-        rooms += [one.room for one in beside]
-        return not rooms or (len(rooms) < _ROWS and sum(rooms) + answer.room <= _TOKENS)
-
     def _settle(self, new: Batch) -> None:
         """Put answers that have begun beside those that they can be written with."""
         others = list(self._batches)
@@ -253,17 +191,14 @@ class Batching:
             self._draw(batch.steps, inputs, batch.answers)
         self._let_go(batch)
 
-    def _draw(self, steps: Steps, inputs: np.ndarray, answers: list[Answer]) -> None:
+    def _draw(self, steps: Batchable, inputs: np.ndarray, answers: Sequence[Answer]) -> None:
         """A token for each of these rows. Raises what the model raises."""
         rows = [answer.row for answer in answers]
         temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
         uniforms = np.asarray([row.uniform() for row in rows], np.float32)
         tokens, logprobs = steps(inputs, temperatures, uniforms)
         for answer, token, logprob in zip(answers, tokens, logprobs, strict=True):
-            try:
-                answer.row.add(token, logprob, self._chat.stops)
-            except ServerError as error:
-                answer.row.finish, answer.error = "failed", error
+            self._add(answer, token, logprob)
 
     def _let_go(self, batch: Batch) -> None:
         """Give back the answers of a batch that have ended; the others go on."""
@@ -286,11 +221,3 @@ class Batching:
             batch.steps.select(kept)
         else:
             self._batches.remove(batch)
-
-    def _end(self, answer: Answer) -> None:
-        self._ended.append((answer.key, answer.error or answer.row.result()))
-
-    def _fail(self, answers: list[Answer], error: Exception) -> None:
-        """It may have been for want of memory: what is only kept goes as well."""
-        self._prefixes.forget()
-        self._ended += [(answer.key, error) for answer in answers]

@@ -30,20 +30,13 @@ _WINDOW, _OVERLAP = 32, 8
 
 
 class Steps(Protocol):
-    """Sequences that grow together, with a KV cache of their own. B rows."""
+    """Sequences of one length that grow together, with a KV cache of their own. B rows."""
 
     def __call__(
         self, inputs: Any, temperatures: Floats, uniforms: Floats
     ) -> tuple[list[int], list[float]]:
         """New ids `(B, S)`, temperatures `(B,)`, uniforms `(B,)` → the drawn token and its log-prob, a
         row each. Temperature 0 takes the likeliest, scored at 1."""
-        ...
-
-    def begin(self, lengths: Sequence[int]) -> None:
-        """Of a fresh one: the ids that come first are of rows of these lengths, padded on the left.
-
-        Raises what the family's cache raises that cannot.
-        """
         ...
 
     def read(self, inputs: Any) -> None:
@@ -58,6 +51,17 @@ class Steps(Protocol):
         """Go on with these rows, in this order; one may be named several times."""
         ...
 
+
+class Batchable(Steps, Protocol):
+    """Sequences of any length, which also come and go while they grow."""
+
+    def begin(self, lengths: Sequence[int]) -> None:
+        """Of a fresh one: the ids that come first are of rows of these lengths, padded on the left.
+
+        Raises what the family's cache raises that cannot.
+        """
+        ...
+
     def join(self, other: Any) -> None:
         """Take in the rows of another `Steps`, which is used up. Their lengths may differ.
 
@@ -65,7 +69,7 @@ class Steps(Protocol):
         """
         ...
 
-    def split(self, row: int) -> Steps:
+    def split(self, row: int) -> Batchable:
         """A copy of one row, by itself."""
         ...
 
@@ -83,6 +87,14 @@ class Decoder(Protocol):
     """Nats by which log-probs may differ that were computed in another order."""
 
     def decoder(self) -> Steps:
+        """Steps from an empty KV cache."""
+        ...
+
+
+class BatchableDecoder(Decoder, Protocol):
+    """One whose sequences come and go."""
+
+    def decoder(self) -> Batchable:
         """Steps from an empty KV cache."""
         ...
 
@@ -138,8 +150,9 @@ class Row:
         self._from, self._shown = 0, ""
 
     def restart(self) -> None:
-        """Draw the same numbers again."""
+        """Draw the next token's number again, and those after it: what was drawn ahead is lost."""
         self._random = np.random.default_rng(self.request.seed)
+        self._random.random(len(self.tokens))
 
     def uniform(self) -> float:
         """The number that the next token is drawn with."""

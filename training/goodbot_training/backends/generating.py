@@ -15,7 +15,7 @@ from goodbot.backend import Sampled, SampleRequest
 
 from goodbot_training.backends.abilities import Abilities
 from goodbot_training.backends.chat import Chat
-from goodbot_training.backends.decoding import Decoder, Row, Steps
+from goodbot_training.backends.decoding import Batchable, BatchableDecoder, Decoder, Row, Steps
 
 _ROWS = 128
 """Answers that grow together at most."""
@@ -48,7 +48,7 @@ def generate(
     for members in together(lengths, room, spread=None if mixes else _SPREAD):
         rows = [Row(prompts[i], requests[i], chat, model.context, on_text) for i in members]
         if mixes and abilities is not None and len(rows) > 1:
-            _write(*_read(model, rows, pads=abilities.pads), rows, chat.stops)
+            _write(*_read(abilities.model, rows, pads=abilities.pads), rows, chat.stops)
         else:
             _keep_pace(model.decoder(), rows, chat.stops)
         answers.update({i: row.result() for i, row in zip(members, rows, strict=True)})
@@ -80,7 +80,9 @@ def together(
     return groups
 
 
-def _read(model: Decoder, rows: Sequence[Row], *, pads: bool) -> tuple[Steps, np.ndarray]:
+def _read(
+    model: BatchableDecoder, rows: Sequence[Row], *, pads: bool
+) -> tuple[Batchable, np.ndarray]:
     """All but the last token of each prompt, in one cache; and those last tokens, `(B, 1)`."""
     starts = [row.prompt[:-1] for row in rows]
     different = list(dict.fromkeys(starts))
@@ -103,7 +105,7 @@ def _read(model: Decoder, rows: Sequence[Row], *, pads: bool) -> tuple[Steps, np
     return steps, np.asarray([row.prompt[-1:] for row in rows], np.int64)
 
 
-def _read_group(model: Decoder, prompts: Sequence[tuple[int, ...]]) -> Steps:
+def _read_group(model: BatchableDecoder, prompts: Sequence[tuple[int, ...]]) -> Batchable:
     steps = model.decoder()
     longest = max(map(len, prompts))
     if len(prompts) > 1:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import takewhile
-
-from goodbot_training.backends.decoding import Steps
+from typing import Generic, Protocol, TypeVar
 
 _TOKENS = 8_192
 """That are kept at most: 1.2 GB for a model of 8 billion weights."""
@@ -21,18 +20,29 @@ Key = tuple[int, str]
 """The version and the conversation."""
 
 
-class PrefixCache:
+class Crops(Protocol):
+    """The cache of one row."""
+
+    def crop(self, tokens: int) -> bool:
+        """Forget the newest tokens; False where that cannot be, and then it is of no more use."""
+        ...
+
+
+Kept = TypeVar("Kept", bound=Crops)
+
+
+class PrefixCache(Generic[Kept]):
     """One row a conversation and version; what was not used for longest goes first."""
 
     def __init__(self, tokens: int = _TOKENS) -> None:
         self._most, self._held = tokens, 0
-        self._rows: OrderedDict[Key, tuple[tuple[int, ...], Steps]] = OrderedDict()
+        self._rows: OrderedDict[Key, tuple[tuple[int, ...], Kept]] = OrderedDict()
 
     def __len__(self) -> int:
         """The tokens that are kept."""
         return self._held
 
-    def put(self, version: int, conversation: str, tokens: Sequence[int], steps: Steps) -> None:
+    def put(self, version: int, conversation: str, tokens: Sequence[int], steps: Kept) -> None:
         """Keep a row that has read `tokens`; it is not used otherwise any more."""
         if not conversation or not _WORTH <= len(tokens) <= self._most:
             return
@@ -48,7 +58,7 @@ class PrefixCache:
 
     def take(
         self, version: int, conversation: str, prompt: Sequence[int]
-    ) -> tuple[int, Steps] | None:
+    ) -> tuple[int, Kept] | None:
         """The row whose cache holds the first so many tokens of a prompt, never all; None: no use."""
         found = self._pop((version, conversation))
         if found is None:
@@ -65,7 +75,7 @@ class PrefixCache:
         for key in [key for key in self._rows if version in (None, key[0])]:
             self._pop(key)
 
-    def _pop(self, key: Key) -> tuple[tuple[int, ...], Steps] | None:
+    def _pop(self, key: Key) -> tuple[tuple[int, ...], Kept] | None:
         found = self._rows.pop(key, None)
         if found is not None:
             self._held -= len(found[0])

@@ -12,7 +12,7 @@ from goodbot.errors import AdapterError
 from goodbot.events import Message
 
 from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter
-from goodbot_training.backends.batching import Batching, Ended
+from goodbot_training.backends.answers import Answers, By, Ended
 from goodbot_training.backends.chat import Chat
 from goodbot_training.backends.decoding import Decoder, first_tokens
 from goodbot_training.backends.generating import generate
@@ -62,6 +62,10 @@ class Model(Decoder, Protocol):
         """Whether there may be such passes; otherwise adapters are put in place one after another."""
         ...
 
+    def batching(self, chat: Chat, by: By) -> Answers[Any]:
+        """Answers that come and go; `by` takes several versions at once where it `mixes_versions`."""
+        ...
+
     def extract(self) -> AdapterWeights:
         """The weights in place."""
         ...
@@ -79,7 +83,7 @@ class ModelSampler:
         self._versions: dict[int, Any] = {}
         self._active: int | None = None
         self._placed = 0
-        self._batching = Batching(model, chat, self._by, mixes_versions=model.mixes_versions)
+        self._batching = model.batching(chat, self._by)
 
     def load_adapter(self, version: int, directory: Path) -> None:
         """Keep an adapter ready as `version` (1 or more). Raises AdapterError."""

@@ -23,8 +23,11 @@ from mlx.nn import quantize
 from mlx_lm.utils import load_model
 
 from goodbot_training.backends.adapters import AdapterWeights
+from goodbot_training.backends.answers import By
+from goodbot_training.backends.chat import Chat
 from goodbot_training.backends.head import bends
 from goodbot_training.backends.mlx import targets
+from goodbot_training.backends.mlx.batching import MlxBatching
 from goodbot_training.backends.mlx.logprobs import chosen_logprobs, find_head, token_logprobs
 from goodbot_training.backends.mlx.sampler import MlxDecoder
 from goodbot_training.backends.packing import Packed
@@ -138,6 +141,10 @@ class MlxModel:
     def decoder(self) -> MlxDecoder:
         """A decoding step with a fresh KV cache."""
         return MlxDecoder(self.causal)
+
+    def batching(self, chat: Chat, by: By) -> MlxBatching:
+        """Answers that come and go."""
+        return MlxBatching(self, chat, by)
 
 
 def _fits(module: Any) -> bool:

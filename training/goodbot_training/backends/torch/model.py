@@ -23,6 +23,9 @@ from transformers import masking_utils
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from goodbot_training.backends.adapters import AdapterWeights
+from goodbot_training.backends.answers import By
+from goodbot_training.backends.batching import Batching
+from goodbot_training.backends.chat import Chat
 from goodbot_training.backends.head import bends
 from goodbot_training.backends.layout import lies_in
 from goodbot_training.backends.packing import Packed
@@ -165,6 +168,10 @@ class TorchModel:
     def decoder(self) -> TorchDecoder:
         """A decoding step with a fresh KV cache."""
         return TorchDecoder(self._causal, self._head, self.device)
+
+    def batching(self, chat: Chat, by: By) -> Batching:
+        """Answers that come and go."""
+        return Batching(self, chat, by, mixes_versions=self.mixes_versions)
 
     def _hidden(self, ids: torch.Tensor) -> torch.Tensor:
         return self._causal.base_model(input_ids=ids, use_cache=False).last_hidden_state
