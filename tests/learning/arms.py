@@ -11,7 +11,9 @@ from goodbot_training.settings import TrainingSettings
 DEFAULT = TrainingSettings().objective
 """The arm that stands for goodbot as it is installed."""
 TRL = "TRL KTO"
-PLAIN: dict[str, Any] = {"attention_rate": 1.0, "damping": 0.0, "contested_strength": 1.0}
+PLAIN: dict[str, Any] = {
+    "attention_rate": 1.0, "damping": 0.0, "contested_strength": 1.0, "start_over_strength": 1.0,
+}  # fmt: skip
 """AdamW as it is, for every weight, and every round taken as it comes."""
 BARE = {"gate_retry": 0.0, "start_over": False, **PLAIN}
 """Without what others do not have."""

@@ -9,7 +9,6 @@ heard (by the trainers of others, who have no such thing, everybody is).
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import tempfile
 import time
@@ -32,9 +31,10 @@ from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import Question
 from goodbot_training.types import Job
 
-from tests.learning.arms import ARMS, DEFAULT, PLAIN, Arm
+from tests.learning.arms import ARMS, DEFAULT, Arm
 from tests.learning.bases import BASES
 from tests.learning.exam import Judged, drift, judge, sample
+from tests.learning.recipes import recipe
 from tests.learning.rival import trained_like_reinforceclaw
 from tests.learning.streams import RATINGS, STREAMS, Rated
 from tests.learning.writers import Writer, quantized
@@ -66,7 +66,7 @@ class Course:
     cpu_seconds: float = 0.0
     """Of the rounds, gates included."""
     recipe: str = ""
-    """Of what it was run with; see `recipe`."""
+    """Of what it was run with; see `tests.learning.recipes`."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))
@@ -78,19 +78,6 @@ class Course:
         for name in ("live", "candidate"):
             raw[name] = [Judged(**entry) for entry in raw[name]]
         return cls(**raw)
-
-
-def recipe(arm: str, stream: str) -> str:
-    """A short hash of all settings of an arm that count there: a course of other settings is another one."""
-    team = TrainingConfig()
-    settings = asdict(ARMS[arm].defaults())
-    if not STREAMS[stream].contested:
-        del settings["contested_strength"]
-    for name, without in PLAIN.items():  # newer than courses that are kept: their hash stays
-        if settings.get(name) == without:
-            del settings[name]
-    text = json.dumps([settings, team.rater_share, team.outvoted], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def take(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from goodbot_training.tiny.styles import STYLES
 
 from tests.learning.arms import ARMS, DEFAULT, TRL
-from tests.learning.course import recipe
+from tests.learning.recipes import recipe
 
 TWO = ("terse", "friendly")
 EVERY = tuple(name for name, arm in ARMS.items() if not arm.among_chosen)

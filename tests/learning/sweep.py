@@ -201,6 +201,29 @@ one with the best margin on its 8 held-out ratings. Of 1 to 8 passes that is lik
 model) and 1 less (Llama) than 8 always; of 1 to 12, 2 less and 4 more, and 0.6 points of facts worse on
 the Llama. Whoever knew the exam's own answer would gain 2 and 6 points: eight ratings cannot tell. So a round
 takes its passes, with a rate that falls to nothing.
+
+## How far a round goes
+
+A round in which somebody is outvoted, or that starts over from the base, is trained at a higher rate and
+taken back towards the version before it (`contested_strength`, `start_over_strength`). On seeds 100 to 107,
+tapered, 360 judged answers a policy, all rows on the same ratings. Loud adversary: 24 courses for three
+styles (23 where the rate is 3), facts against the base's in the same mix of styles. Flip: those 11 of 14
+second rounds that start over, against the base. Liked and facts in points, with standard errors.
+
+| rate | of the way | llama, loud adversary: liked | facts | llama, flip: liked | facts |
+|---|---|---|---|---|---|
+| 1 | 1 | | | +27.4 ± 6.8 | -2.9 ± 0.9 |
+| 1 | 0.7 | | | +23.8 ± 5.8 | -1.8 ± 0.5 |
+| 1 | 0.5 | +17.0 ± 3.3 | -0.5 ± 0.2 | +19.4 ± 4.7 | -0.8 ± 0.3 |
+| 1.5 | 0.5 | +23.6 ± 4.3 | -0.7 ± 0.3 | **+22.2 ± 5.3** | **-1.4 ± 0.3** |
+| 1.5 | 0.4 | +20.8 ± 4.0 | -0.4 ± 0.2 | +19.2 ± 4.6 | -0.7 ± 0.2 |
+| 3 | 0.25 | +24.9 ± 4.5 | -0.3 ± 0.2 | +15.0 ± 3.8 | -0.5 ± 0.3 |
+| 3 | 0.2 | **+21.6 ± 4.2** | **-0.2 ± 0.2** | +12.0 ± 3.2 | -0.3 ± 0.2 |
+
+In bold what is installed. Course by course, 3 and 0.25 lose 0.3 points less than 1.5 and 0.5 beside the liar
+(standard error 0.2) and are liked as much; 0.2 leaves room. At four times the rate nothing more is won (11
+courses), so three is the limit. On the shipped model, where hardly anything is lost either way, 3 and 0.2
+are liked 11 points less than 1.5 and 0.5 (nine courses).
 """
 
 

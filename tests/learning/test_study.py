@@ -21,10 +21,11 @@ from safetensors.numpy import load_file
 from tests.learning import across, bases, curves, goals, report, study, sweep
 from tests.learning.arms import ARMS, DEFAULT, TRL
 from tests.learning.bases import BASES, Base
-from tests.learning.course import Course, dealt, recipe, take
+from tests.learning.course import Course, dealt, take
 from tests.learning.exam import Judged
 from tests.learning.figures import reached
 from tests.learning.plan import FULL, QUICK, keys
+from tests.learning.recipes import recipe
 from tests.learning.streams import RATINGS, STREAMS, Rated
 from tests.learning.writers import quantized
 from tests.support import require

@@ -16,6 +16,9 @@ from tests.support import require
 from tests.training.factories import make_rollout, raw_item, raw_job
 from tests.training.test_worker import make_job
 
+Effects = dict[str, Any]
+"""What an adapter adds to each projection's weights."""
+
 
 def job(
     rated: list[tuple[int, float]], *, base: tuple[float, float] = (32.0, -0.2), **more: Any
@@ -121,38 +124,59 @@ def test_else_they_are_what_they_were(
     assert afresh.written_by_the_base(made, rows) is rows
 
 
-def test_the_round_is_the_one_that_the_base_would_have_had(
-    random_model: Path, tmp_path: Path
-) -> None:
+def afresh_and_plain(
+    model: Path, output: Path, *, plain: dict[str, Any], **settings: Any
+) -> tuple[list[str], list[Effects]]:
+    """What two rounds on the same ratings said and came to: on top of a version that is liked less than the
+    base, with `settings`; and on the base, with `plain`. Before them, one on top of that version.
+    """
     require("torch")
-    from goodbot_training.backends.adapters import AdapterWeights, read_adapter
+    from goodbot_training.backends.adapters import read_adapter
     from goodbot_training.backends.torch.trainer import TorchBackend
     from goodbot_training.round import run_round
 
-    def round_(name: str, parent: Path | None, base_mean: float) -> tuple[str, AdapterWeights]:
-        output = tmp_path / name
-        output.mkdir()
-        raw = make_job(random_model, output, parent=str(parent) if parent else None)
-        if parent is not None:
-            for item in raw["items"]:
-                item["version"] = 1
-        behaviour = {"1": str(tmp_path / "first")}
+    def round_(name: str, parent: str, base_mean: float, **own: Any) -> tuple[str, Effects]:
+        (output / name).mkdir()
+        raw = make_job(model, output / name, parent=str(output / parent) if parent else None)
+        for item in raw["items"] if parent else []:
+            item["version"] = 1
         baseline = {"mean": 0.0, "weight": 0.5, "base_n": 40.0, "base_mean": base_mean}
-        raw |= {"behaviour": behaviour, "baseline": baseline}
-        raw["settings"] |= {"objective": "reinforce"}
-        verdict = run_round(Job.parse(raw), TorchBackend(), lambda event: None)
-        return verdict.reason, read_adapter(output)
+        raw |= {"behaviour": {"1": str(output / "first")}, "baseline": baseline}
+        # which does not ask who wrote the answers
+        raw["settings"] |= {"objective": "reinforce", **own}
+        reason = run_round(Job.parse(raw), TorchBackend(), lambda event: None).reason
+        made = read_adapter(output / name)
+        return reason, {path: made.scale * b @ a for path, (a, b) in made.pairs.items()}
 
-    def far(one: AdapterWeights, other: AdapterWeights) -> float:
-        return max(
-            float(np.abs(one.pairs[path][0] - other.pairs[path][0]).max()) for path in one.pairs
-        )
+    round_("first", "", 0.0)
+    rounds = (
+        round_("on top", "first", 0.0), round_("afresh", "first", 0.95, **settings),
+        round_("plain", "", 0.0, **plain),
+    )  # fmt: skip
+    return [reason for reason, _ in rounds], [effects for _, effects in rounds]
 
-    round_("first", None, 0.0)
-    told, on_top = round_("on top", tmp_path / "first", 0.0)
-    assert "starts from the base" not in told
-    told, afresh = round_("afresh", tmp_path / "first", 0.95)
-    assert told.startswith("The newest version's answers were liked less")
-    _, plain = round_("plain", None, 0.0)
-    assert far(afresh, plain) < far(on_top, plain), "REINFORCE does not ask who wrote the answers"
+
+def far(one: Effects, other: Effects) -> float:
+    return max(float(np.abs(one[path] - other[path]).max()) for path in one)
+
+
+def test_the_round_is_the_one_that_the_base_would_have_had(
+    random_model: Path, tmp_path: Path
+) -> None:
+    told, made = afresh_and_plain(random_model, tmp_path, plain={}, start_over_strength=1.0)
+    on_top, afresh, plain = made
+    assert "starts from the base" not in told[0]
+    assert told[1].startswith("The newest version's answers were liked less")
+    assert "of the way" not in told[0] + told[1]
+    assert far(afresh, plain) < far(on_top, plain)
     assert far(afresh, plain) < 1e-6
+
+
+def test_it_learns_more_boldly_then_and_goes_half_of_the_way(
+    random_model: Path, tmp_path: Path
+) -> None:
+    bold = {"learning_rate_scale": 1.5}
+    told, (_, afresh, plain) = afresh_and_plain(random_model, tmp_path, plain=bold)
+    assert "starts from the base again. What it has learnt goes 50% of the way. " in told[1]
+    half = {path: effect / 2 for path, effect in plain.items()}
+    assert far(afresh, half) < 1e-6 < far(afresh, plain)

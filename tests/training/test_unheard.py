@@ -1,4 +1,4 @@
-"""What an outvoted rater has said weighs nothing; what the others have taught goes half of the way."""
+"""What an outvoted rater has said weighs nothing; what the others have taught goes a part of the way."""
 
 from __future__ import annotations
 
@@ -56,25 +56,39 @@ def test_a_round_goes_without_what_weighs_nothing(random_model: Path, tmp_path: 
     )
 
 
-def test_it_learns_more_boldly_and_goes_half_of_the_way(random_model: Path, tmp_path: Path) -> None:
+def test_it_learns_more_boldly_and_goes_a_fifth_of_the_way(
+    random_model: Path, tmp_path: Path
+) -> None:
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
-    parent, bold, half = tmp_path / "parent", tmp_path / "bold", tmp_path / "half"
+    parent, bold, fifth = tmp_path / "parent", tmp_path / "bold", tmp_path / "fifth"
     trained(random_model, parent, items)
-    trained(random_model, bold, items, parent, learning_rate_scale=1.5)
-    said = trained(random_model, half, with_two_unheard(items), parent)
-    assert "What the others have taught goes 50% of the way." in said
+    trained(random_model, bold, items, parent, learning_rate_scale=3.0)
+    said = trained(random_model, fifth, with_two_unheard(items), parent)
+    assert "What the others have taught goes 20% of the way." in said
     before, to = read_adapter(parent).pairs, read_adapter(bold).pairs
-    for path, pair in read_adapter(half).pairs.items():
+    for path, pair in read_adapter(fifth).pairs.items():
         for part, since, there in zip(pair, before[path], to[path], strict=True):
-            np.testing.assert_allclose(part, (since + there) / 2, atol=1e-6)
+            np.testing.assert_allclose(part, since + 0.2 * (there - since), atol=1e-6)
 
 
-@pytest.mark.parametrize(("strength", "bolder"), [(0.5, 1.5), (0.25, 3.0), (0.8, 1.0), (1.0, 1.0)])
-def test_the_rate_makes_up_for_three_quarters(strength: float, bolder: float) -> None:
+@pytest.mark.parametrize(
+    ("strength", "bolder"), [(0.5, 1.5), (0.25, 3.0), (0.1, 3.0), (0.8, 1.0), (1.0, 1.0)]
+)
+def test_the_rate_makes_up_for_three_quarters_up_to_three_times(
+    strength: float, bolder: float
+) -> None:
     for own in (None, 1e-3):
-        settings = TrainingSettings(contested_strength=strength, learning_rate=own)
-        rate = settings.contested().rate_for(10**9)
+        settings = TrainingSettings(learning_rate=own)
+        rate = settings.going(strength).rate_for(10**9)
         np.testing.assert_allclose(rate, bolder * settings.rate_for(10**9))
+
+
+def test_a_round_that_is_both_goes_as_far_as_the_lesser_of_both() -> None:
+    settings = TrainingSettings(contested_strength=0.3, start_over_strength=0.6)
+    assert settings.strength(outvoted=True, starts_over=True) == 0.3
+    assert settings.strength(outvoted=True, starts_over=False) == 0.3
+    assert settings.strength(outvoted=False, starts_over=True) == 0.6
+    assert settings.strength(outvoted=False, starts_over=False) == 1.0
 
 
 def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
@@ -82,6 +96,6 @@ def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
 ) -> None:
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
     never = {"gate_max_drift": 0.0, "gate_min_retained": 0.0, "gate_max_foreign": 1.0}
-    said = trained(random_model, tmp_path / "quarter", with_two_unheard(items), **never)
-    assert "At 50% of its strength it has drifted" in said
-    assert "At 25%: It has drifted" in said
+    said = trained(random_model, tmp_path / "tenth", with_two_unheard(items), **never)
+    assert "At 20% of its strength it has drifted" in said
+    assert "At 10%: It has drifted" in said

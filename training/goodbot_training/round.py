@@ -1,7 +1,7 @@
 """One training round, top to bottom: load → rollouts → advantages → train → gate.
 
-A round in which somebody is outvoted is published at a part of its strength; a candidate that is refused for
-its damage is asked once more at half of what it had."""
+A round in which somebody is outvoted, or that starts over from the base, is published at a part of its
+strength; a candidate that is refused for its damage is asked once more at half of what it had."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slice
 from goodbot_training.types import TRAIN, Job, data_error
 
 _UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
-_PART = "What the others have taught goes {:.0%} of the way. "
+_PART = "What {} goes {:.0%} of the way. "
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
 
@@ -48,8 +48,9 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
     job, afresh = prepare(job)
     unheard = sum(item.split == TRAIN and not item.weight for item in job.items)
-    if unheard:
-        job = replace(job, settings=job.settings.contested())
+    strength = job.settings.strength(outvoted=bool(unheard), starts_over=bool(afresh))
+    if strength < 1:
+        job = replace(job, settings=job.settings.going(strength))
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     _progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
@@ -97,12 +98,10 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
             backend.load_adapter(job.parent)
     taken = [stats for stats in progress.steps if not stats.skipped]
 
-    candidate = job.output / ".partial"
-    strength = 1.0
+    candidate, told = job.output / ".partial", _told(unheard, afresh, strength)
     try:
         backend.save_adapter(candidate)
-        if unheard:
-            strength = job.settings.contested_strength
+        if strength < 1:
             with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
                 _weaken(candidate, job, backend, strength)
         answers = 2 * job.settings.gate_anchors or 1
@@ -116,16 +115,8 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         if strength < 1:
             verdict = replace(verdict, metrics={**verdict.metrics, "strength": strength})
         if afresh:
-            verdict = replace(
-                verdict,
-                reason=afresh + verdict.reason,
-                metrics={**verdict.metrics, "start_over": 1.0},
-            )
-        if unheard:
-            told = _UNHEARD.format(unheard)
-            if (share := job.settings.contested_strength) < 1:
-                told += _PART.format(share)
-            verdict = replace(verdict, reason=told + verdict.reason)
+            verdict = replace(verdict, metrics={**verdict.metrics, "start_over": 1.0})
+        verdict = replace(verdict, reason=told + verdict.reason)
         if verdict.passed:
             backend.load_adapter(candidate)  # the gate has sampled by whichever version
             fingerprint.write(backend, candidate)
@@ -181,6 +172,14 @@ def _judge(
         tell=tell,
     )
     return decide(metrics, job.settings)
+
+
+def _told(unheard: int, afresh: str, strength: float) -> str:
+    """Whose ratings were left out, whether the round starts over, and how far it goes for it; or nothing."""
+    told = (_UNHEARD.format(unheard) if unheard else "") + afresh
+    if strength < 1:
+        told += _PART.format("the others have taught" if unheard else "it has learnt", strength)
+    return told
 
 
 def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -> None:

@@ -88,13 +88,15 @@ class TrainingSettings:
     gate_retry: float = 0.5
     """A candidate that is refused for what it has lost is asked once more at this part of its strength,
     on the line from the policy before it; 0: never."""
-    contested_strength: float = 0.5
+    contested_strength: float = 0.2
     """Where ratings are left out because who gave them is outvoted, a candidate goes this part of the way of
-    what was trained, and is trained the more boldly for it (`contested`): that forgets least of what the base
-    knows, and is slower to follow somebody who changes their mind. 1: as in any other round."""
+    what was trained, and is trained the more boldly for it (`going`): that forgets less of what the base
+    knows for what it learns, and is slower. 1: as in any other round."""
     start_over: bool = True
     """Whether a round starts from the base again when the newest version's answers are rated worse than
     the base's own were; see `goodbot_training.afresh`."""
+    start_over_strength: float = 0.5
+    """The same for a round that does."""
     gate_max_tokens: int = 64
     gate_max_foreign: float = 0.012
     """The part of the answers that may hold something the base would hardly ever say: about half
@@ -128,10 +130,17 @@ class TrainingSettings:
         except ValueError as error:
             raise data_error(str(error)) from error
 
-    def contested(self) -> TrainingSettings:
-        """Those of a round in which somebody is outvoted: the rate makes up for three quarters of what the
-        candidate is taken back."""
-        bolder = max(1.0, 0.75 / self.contested_strength)
+    def strength(self, *, outvoted: bool, starts_over: bool) -> float:
+        """How far of the way the candidate of such a round goes."""
+        return min(
+            self.contested_strength if outvoted else 1.0,
+            self.start_over_strength if starts_over else 1.0,
+        )
+
+    def going(self, strength: float) -> TrainingSettings:
+        """Those of a round whose candidate goes only this part of the way: the rate makes up for three
+        quarters of what it is taken back, and is three times the usual at most."""
+        bolder = min(max(1.0, 0.75 / strength), 3.0)
         return replace(
             self,
             learning_rate=self.learning_rate and bolder * self.learning_rate,
@@ -157,7 +166,7 @@ class TrainingSettings:
                 raise ValueError(f"Training setting {name} must be at least 1.")
         for name in (
             "learning_rate", "learning_rate_scale", "attention_rate", "alpha", "max_grad_norm",
-            "token_low", "beta", "contested_strength",
+            "token_low", "beta", "contested_strength", "start_over_strength",
         ):  # fmt: skip
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -170,7 +179,7 @@ class TrainingSettings:
                 raise ValueError(f"Training setting {name} must not be negative.")
         for name in (
             "gate_max_foreign", "gate_min_retained", "gate_max_degenerate", "gate_min_distinct",
-            "gate_retry", "contested_strength",
+            "gate_retry", "contested_strength", "start_over_strength",
         ):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Training setting {name} must lie between 0 and 1.")
