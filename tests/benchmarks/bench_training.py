@@ -27,8 +27,12 @@ _WORKER = """
 import os, sys
 os.nice = lambda _: 0  # at its own priority a busy machine would never let it end
 from goodbot_training import worker
-sys.exit(worker.main(["train", "goodbot_training.backends.torch.trainer:TorchBackend"]))
+sys.exit(worker.main(["train", sys.argv[1]]))
 """
+_BACKENDS = {
+    "torch": "goodbot_training.backends.torch.trainer:TorchBackend",
+    "mlx": "goodbot_training.backends.mlx.trainer:MlxBackend",
+}
 ROOT = Path(__file__).parents[2]
 NAMES = {"torch": "goodbot, torch", "mlx": "goodbot, MLX", "trl": "TRL KTO"}
 _COLUMNS = (
@@ -152,17 +156,21 @@ def round_table(
 ) -> list[list[str]]:
     """A row a contender: from the start of a process to its end. goodbot's round also judges itself."""
     light = {"max_passes": 1, "gate_anchors": 0}
-    asked: dict[str, dict[str, Any] | None] = {
-        "goodbot, as it comes": {},
-        "goodbot, one pass, no sampled gate": light,
-        "TRL KTO, one pass": None,
+    every: dict[str, tuple[str, dict[str, Any]]] = {
+        "goodbot, as it comes": ("torch", {}),
+        "goodbot, one pass, no sampled gate": ("torch", light),
+        "TRL KTO, one pass": ("trl", {}),
+        "goodbot on MLX, one pass, no sampled gate": ("mlx", light),
     }
+    asked = {one: how for one, how in every.items() if how[0] in options.contenders}
     found: dict[str, list[tuple[float, float]]] = {one: [] for one in asked}
-    for _ in range(options.repeats):
-        for one, settings in asked.items():
+    for repeat in range(options.repeats):
+        for one, (contender, settings) in asked.items():
+            if contender == "mlx" and repeat and not options.toy:
+                continue  # as in the other table
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             start = time.perf_counter()
-            if settings is None:
+            if contender == "trl":
                 _child(
                     {
                         "contender": "trl", "model": str(directory), "ratings": asdict(ratings),
@@ -171,7 +179,7 @@ def round_table(
                     }
                 )  # fmt: skip
             else:
-                _round(directory, ratings, settings)
+                _round(directory, ratings, settings, contender)
             wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
             used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             found[one].append((used, wall))
@@ -181,7 +189,9 @@ def round_table(
     ]
 
 
-def _round(directory: Path, ratings: Ratings, settings: dict[str, Any]) -> None:
+def _round(
+    directory: Path, ratings: Ratings, settings: dict[str, Any], contender: str = "torch"
+) -> None:
     """One job through the real worker."""
     items = ratings.items()
     with tempfile.TemporaryDirectory() as output:
@@ -190,7 +200,7 @@ def _round(directory: Path, ratings: Ratings, settings: dict[str, Any]) -> None:
             "seed": 0, "settings": settings, "baseline": {"mean": 0.0, "weight": 0.0},
             "behaviour": {}, "items": items, "anchors": [],
         }  # fmt: skip
-        lines = _run(["-c", _WORKER], job)
+        lines = _run(["-c", _WORKER, _BACKENDS[contender]], job)
     if lines[-1]["event"] != "done":
         raise RuntimeError(lines[-1].get("reason", "the worker ended without a word"))
 

@@ -48,9 +48,10 @@ def test_trl_sees_the_same_tokens(toy_model: Path) -> None:
     assert theirs["tokens"] == ours["tokens"]
 
 
-def test_a_whole_round_is_measured(toy_model: Path) -> None:
-    require("peft")
-    bench_training._round(toy_model, Ratings(**RATINGS), {"max_passes": 1})
+@pytest.mark.parametrize("contender", ["torch", "mlx"])
+def test_a_whole_round_is_measured(toy_model: Path, contender: str) -> None:
+    require({"torch": "peft", "mlx": "mlx_lm"}[contender])
+    bench_training._round(toy_model, Ratings(**RATINGS), {"max_passes": 1}, contender)
 
 
 def test_the_cuda_table_runs_small_and_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:

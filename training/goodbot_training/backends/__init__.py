@@ -1,7 +1,8 @@
 """The backends: `torch` and `mlx`, and what they share. Importing this imports no framework.
 
 `adapters` (the PEFT layout), `chat` (tokenizer and template), `packing` (rollouts → index arrays),
-`decoding` (the sampling loop), `answers` (those that come and go, with `prefixes` of conversations) and
-`base` (one backend around one model) are framework-free; a backend adds a model: forward, gradient,
-optimizer. mlx-lm batches answers (`mlx.batching`); for torch `batching` does, by a family's `abilities`.
+`decoding` (what a sampling loop is made of), `generating` (answers to what is known beforehand),
+`answers` (those that come and go, with `prefixes` of conversations) and `base` (one backend around one
+model) are framework-free; a backend adds a model: forward, gradient, optimizer. mlx-lm batches
+answers (`mlx.batching`); for torch `batching` does, by a family's `abilities`.
 """
