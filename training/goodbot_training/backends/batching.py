@@ -4,8 +4,8 @@ MLX has mlx-lm's `BatchGenerator` for that. transformers' continuous batching wa
 and a logits processor can give each row its own draws. But it finds blocks of keys by their tokens alone, so
 they outlive the weights that made them, and serve other conversations. It refuses recurrent layers, chunked
 attention and MLA. A cancelled answer is gone, a pass that fails leaves it unusable, its cache has its full
-size from the start; and on a processor it was 1.2 times as fast as this with 8 chats, pipe and all, but 0.7
-times with 32, for each row attends over the keys of all. docs/performance.md has the figures.
+size from the start; and on a processor each row attends over the keys of all: it is ahead of this with one
+chat, and behind with 8 and 32. docs/performance.md has the figures.
 
 So this says who is written when. All rows are one batch, whatever their version, where the model can take
 each row's adapter by itself (`row_adapters`); otherwise those of one version are. One pass of the model is a
