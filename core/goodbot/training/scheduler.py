@@ -24,6 +24,8 @@ from goodbot.training.trainer import STOPPED, Trainer, Verdict
 logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 30.0
+_BURST_SECONDS = 0.05
+"""It looks that often at most: ratings may come by the thousand, and a look costs as much as one of them."""
 _PRESSURE_SECONDS = 10.0
 """How often it looks, while a run is under way, whether the machine is needed for something else."""
 _PATIENCE_SECONDS = 600.0
@@ -102,7 +104,7 @@ class Scheduler:
         try:
             while True:
                 self._wake.clear()
-                seconds = _CHECK_SECONDS
+                seconds, looked = _CHECK_SECONDS, self._clock.monotonic()
                 if self.training:
                     seconds = await self._give_way()
                 else:
@@ -113,6 +115,8 @@ class Scheduler:
                     except Exception:
                         logger.exception("training could not start")
                 await woken(self._wake, self._clock, seconds)
+                if (rest := looked + _BURST_SECONDS - self._clock.monotonic()) > 0:
+                    await self._clock.sleep(rest)
         finally:
             await self.suspend()
 

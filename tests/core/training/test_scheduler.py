@@ -22,11 +22,16 @@ async def runs_so_far(bot: Bot) -> int:
 
 
 async def rest(bot: Bot) -> int:
-    """Give the scheduler all the time it needs to do something; how many runs there were."""
-    quiet = 0
-    while quiet < 10:
+    """Give the scheduler all the time it needs to do something; how many runs there were.
+
+    A clock that a test moves goes on meanwhile by what ratings are collected for.
+    """
+    quiet, clock = 0, bot.app.scheduler._clock
+    while quiet < 20:
         quiet = 0 if bot.app.scheduler.training else quiet + 1
         await asyncio.sleep(0.01)
+        if quiet == 1 and isinstance(clock, VirtualClock):
+            clock.advance(0.05)
     return await runs_so_far(bot)
 
 
@@ -134,6 +139,24 @@ async def test_late_in_the_day_it_still_trains(tmp_path: Path) -> None:
     clock = VirtualClock(at("2027-01-15T22:00"), waits=True)
     async with open_bot(tmp_path, clock=clock, schedule="03:30") as bot:
         await bot.rated(8)
+        assert await rest(bot) == 1
+
+
+async def test_ratings_that_come_fast_are_looked_at_together(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock, schedule="auto", idle_seconds=0.0) as bot:
+        await rest(bot)
+        clock.advance(60)
+        looks, look = list[float](), bot.app.scheduler._look
+
+        async def counted() -> float:
+            looks.append(clock.monotonic())
+            return await look()
+
+        bot.app.scheduler._look = counted
+        await bot.rated(8)
+        await asyncio.sleep(0.1)
+        assert len(looks) == 1
         assert await rest(bot) == 1
 
 
@@ -291,6 +314,7 @@ async def test_a_tainted_version_is_replaced_though_somebody_talks(tmp_path: Pat
         trained = await bot.trained(1)
         number = next(i for i, answer in enumerate(bot.answers) if answer.turn in trained)
         await bot.unreact(bot.answers[number], "👍" if number % 2 == 0 else "👎")
+        await rest(bot)
         await bot.settle()
         assert await bot.app.registry.active() == 2
 
