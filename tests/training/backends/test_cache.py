@@ -79,9 +79,34 @@ def test_a_token_is_written_where_there_is_room(llama: Any) -> None:
     plain = DynamicCache(config=llama.config)
     ids = torch.as_tensor([[*range(3, 8), *said.tolist()]])
     llama.base_model(input_ids=ids, past_key_values=plain, use_cache=True)
-    for layer, expected in zip(steps._cache.layers, plain.layers, strict=True):
-        for mine, theirs in ((layer.keys, expected.keys), (layer.values, expected.values)):
-            torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-5)
+    same(steps._cache, plain)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("prompt", [3, WINDOW - 1, WINDOW, 3 * WINDOW])
+def test_a_window_moves_along_where_there_is_room(causal: Any, prompt: int) -> None:
+    """It holds and shows what transformers' own does, also where several tokens come at once."""
+    steps, plain, places = read(causal, prompt), DynamicCache(config=causal.config), list[int]()
+    ids = torch.arange(3, 3 + prompt)[None]
+    causal.base_model(input_ids=ids, past_key_values=plain, use_cache=True)
+    random = np.random.default_rng(2)
+    for count in (*[1] * (2 * cache._ROOM + 5), WINDOW + 2, 1, 2, 1):
+        said = random.integers(3, VOCABULARY, (1, count))
+        known = {"past_key_values": plain, "use_cache": True}
+        expected = causal(input_ids=torch.as_tensor(said), **known).logits[0, -1].log_softmax(-1)
+        found = dict(zip(*steps.likeliest(said, 400), strict=True))
+        for token, logprob in found.items():
+            assert logprob == pytest.approx(float(expected[token]), abs=1e-4)
+        places.append(steps._cache.layers[0]._whole[0].data_ptr())
+        same(steps._cache, plain)
+    assert len([one for one, other in pairwise(places) if one != other]) == 2
+
+
+def same(mine: Any, theirs: Any) -> None:
+    for one, other in zip(mine.layers, theirs.layers, strict=True):
+        assert one.get_seq_length() == other.get_seq_length()
+        for found, expected in ((one.keys, other.keys), (one.values, other.values)):
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
 
 def test_two_that_hold_the_same_do_not_write_into_each_other(llama: Any) -> None:

@@ -36,30 +36,51 @@ class RoomyLayer(DynamicLayer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._whole: Any = None
+        self._end = 0
+        """Of what is written in it."""
         self._view: Any = None
         """Of the keys, as it was last given; the values go with them."""
 
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> Any:
-        length = self.get_seq_length()
-        if self.keys is None or self.values is None or not length:
+        if self.keys is None or self.values is None or not self.get_seq_length():
             return super().update(key_states, value_states, *args, **kwargs)  # may be all there is
-        longer = length + key_states.shape[-2]
-        if self.keys is not self._view or longer > self._whole[0].shape[-2]:
-            room = (0, 0, 0, longer - length + _ROOM)
-            self._whole = pad(self.keys, room), pad(self.values, room)
-        for whole, states in zip(self._whole, (key_states, value_states), strict=True):
-            whole[..., length:longer, :] = states
-        self.keys, self.values = (whole[..., :longer, :] for whole in self._whole)
+        held, new = self.keys.shape[-2], key_states.shape[-2]
+        if self.keys is not self._view or self._end + new > self._whole[0].shape[-2]:
+            room = (0, 0, 0, new + _ROOM)
+            self._whole, self._end = (pad(self.keys, room), pad(self.values, room)), held
+        begin, self._end = self._end - held, self._end + new
+        keys, values = self._whole
+        keys.narrow(-2, self._end - new, new).copy_(key_states)
+        values.narrow(-2, self._end - new, new).copy_(value_states)
+        seen = keys.narrow(-2, begin, held + new), values.narrow(-2, begin, held + new)
+        self.keys, self.values = map(self._kept, seen)
         self._view = self.keys
-        return self.keys, self.values
+        return seen
 
     def let_go(self) -> None:
         """Write no more into what it holds: another layer holds it, too."""
         self._whole = self._view = None
 
+    def _kept(self, seen: Any) -> Any:
+        """Of what the new tokens attend to, that which those to come will."""
+        return seen
+
+
+class RoomyWindow(RoomyLayer, DynamicSlidingWindowLayer):
+    """The same for a sliding window, which moves along in the longer tensors."""
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> Any:
+        length = self.cumulative_length + key_states.shape[-2]
+        seen = super().update(key_states, value_states, *args, **kwargs)
+        self.cumulative_length = length
+        return seen
+
+    def _kept(self, seen: Any) -> Any:
+        return seen[..., 1 - self.sliding_window :, :]
+
 
 _KNOWN = (
-    DynamicLayer, RoomyLayer, DynamicSlidingWindowLayer, LinearAttentionLayer,
+    DynamicLayer, RoomyLayer, DynamicSlidingWindowLayer, RoomyWindow, LinearAttentionLayer,
     LinearAttentionAndFullAttentionLayer, LinearAttentionAndSlidingWindowAttentionLayer,
 )  # fmt: skip
 _STATES = ("conv_states", "recurrent_states")
@@ -68,9 +89,7 @@ _STATES = ("conv_states", "recurrent_states")
 def empty(config: Any) -> Any:
     """A model's cache with nothing in it."""
     cache: Any = DynamicCache(config=config)
-    cache.layers = [
-        RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers
-    ]
+    cache.layers = [_roomy(layer) for layer in cache.layers]
     if cache.layer_class_to_replicate is DynamicLayer:
         cache.layer_class_to_replicate = RoomyLayer
     return cache
@@ -129,6 +148,14 @@ def copied(cache: DynamicCache) -> Any:
             if hasattr(layer, name):
                 setattr(layer, name, dict(getattr(layer, name)))
     return twin
+
+
+def _roomy(layer: Any) -> Any:
+    if type(layer) is DynamicLayer:
+        return RoomyLayer()
+    if type(layer) is DynamicSlidingWindowLayer:
+        return RoomyWindow(sliding_window=layer.sliding_window)
+    return layer
 
 
 def _wide(tensor: torch.Tensor, width: int) -> torch.Tensor:
