@@ -36,8 +36,10 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-async def woken(event: asyncio.Event, clock: Clock, seconds: float) -> None:
-    """Return when `event` is set, or after `seconds`."""
+async def woken(
+    event: asyncio.Event, clock: Clock, seconds: float, *, not_before: float | None = None
+) -> None:
+    """Return when `event` is set, or after `seconds`; at the earliest at a moment of `monotonic`."""
     waits = [
         asyncio.create_task(event.wait(), name="woken"),
         asyncio.create_task(clock.sleep(seconds), name="timer"),
@@ -47,3 +49,5 @@ async def woken(event: asyncio.Event, clock: Clock, seconds: float) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+    if not_before is not None and (rest := not_before - clock.monotonic()) > 0:
+        await clock.sleep(rest)

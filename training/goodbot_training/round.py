@@ -27,6 +27,7 @@ from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import Tell, turn_lengths
+from goodbot_training.serving_parts import OptimizesForInference
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import TRAIN, Job, data_error
 
@@ -101,6 +102,8 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     candidate, told = job.output / ".partial", _told(unheard, afresh, strength)
     try:
         backend.save_adapter(candidate)
+        if isinstance(backend, OptimizesForInference):
+            backend.optimize_for_inference()  # the gate mostly samples
         if strength < 1:
             with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
                 _weaken(candidate, job, backend, strength)

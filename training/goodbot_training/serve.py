@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from goodbot.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
 from goodbot.errors import AdapterError, GoodbotError
 
-from goodbot_training.serving_parts import Out, ReadsAhead
+from goodbot_training.serving_parts import OptimizesForInference, Out, ReadsAhead
 from goodbot_training.types import PROTOCOL, as_mapping, data_error, parse_messages
 
 Describe = Callable[[BaseException], tuple[str, str]]
@@ -42,6 +42,8 @@ def serve(
         backend = make_backend()
         seed = int(first.get("seed") or 0)
         backend.load(Path(str(first.get("model"))), lora=LoraSettings(), seed=seed)
+        if isinstance(backend, OptimizesForInference):
+            backend.optimize_for_inference()
         sampler = backend.sampler()
         sampler.activate(0)
     except Exception as error:

@@ -14,7 +14,7 @@ import aiosqlite
 from goodbot.adapters import AdapterRegistry
 from goodbot.clock import Clock, woken
 from goodbot.config import TrainingConfig
-from goodbot.errors import GoodbotError, UsageError
+from goodbot.errors import UsageError, boundary
 from goodbot.plugins import PluginHost
 from goodbot.pressure import Gauge
 from goodbot.store import Store, access, adapters, claimable, runs
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 30.0
 _BURST_SECONDS = 0.05
-"""It looks that often at most: ratings may come by the thousand, and a look costs as much as one of them."""
+"""Ratings may come by the thousand, and a look costs as much as one of them: they are collected so long."""
 _PRESSURE_SECONDS = 10.0
 """How often it looks, while a run is under way, whether the machine is needed for something else."""
 _PATIENCE_SECONDS = 600.0
@@ -108,15 +108,9 @@ class Scheduler:
                 if self.training:
                     seconds = await self._give_way()
                 else:
-                    try:
+                    with boundary(logger, "training could not start"):
                         seconds = min(seconds, await self._look())
-                    except GoodbotError as error:
-                        logger.error("training could not start: %s", error)
-                    except Exception:
-                        logger.exception("training could not start")
-                await woken(self._wake, self._clock, seconds)
-                if (rest := looked + _BURST_SECONDS - self._clock.monotonic()) > 0:
-                    await self._clock.sleep(rest)
+                await woken(self._wake, self._clock, seconds, not_before=looked + _BURST_SECONDS)
         finally:
             await self.suspend()
 

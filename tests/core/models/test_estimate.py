@@ -40,8 +40,18 @@ def test_serving_and_training_each_hold_the_weights() -> None:
 
 
 def test_a_processor_takes_twice_the_memory_of_a_gpu() -> None:
-    on_cpu, on_gpu = (_cost("Qwen/Qwen3-1.7B", place) for place in (CPU, GPU))
+    on_cpu, on_gpu = (_cost("Qwen/Qwen3-8B", place) for place in (CPU, GPU))
     assert 1.7 < on_cpu.serving / on_gpu.serving < 2.1
+
+
+def test_a_processor_keeps_the_head_beside_an_embedding_that_is_the_same() -> None:
+    entry = catalogue.find("Qwen/Qwen3-1.7B")
+    assert entry
+    model = entry.architecture
+    assert model.tied
+    apart = dataclasses.replace(model, tied=False)
+    assert estimate.serving(model, CPU, 0) == estimate.serving(apart, CPU, 0)
+    assert estimate.serving(model, GPU, 0) < estimate.serving(apart, GPU, 0)
 
 
 def test_the_longest_turn_shrinks_with_the_memory_until_it_does_not_fit() -> None:

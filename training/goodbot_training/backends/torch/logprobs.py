@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 from goodbot_training.backends.head import CHUNK, Bend
+from goodbot_training.backends.torch.prepacked import Product
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,8 @@ class Head:
 
     linear: nn.Linear
     bend: Bend
+    prepacked: Product | None = None
+    """Of `linear`, where nothing is trained any more."""
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """`(N, D)` → `(N, V)`, fp32."""
@@ -28,6 +31,8 @@ class Head:
 
     def raw(self, hidden: torch.Tensor) -> torch.Tensor:
         """Before they are bent; fp32, in memory of their own."""
+        if self.prepacked is not None:
+            return self.prepacked(hidden)
         weight, bias = self.linear.weight, self.linear.bias
         if hidden.is_cuda and hidden.dtype != torch.float32:
             # Logits that were rounded to bf16 are off by percents in the probabilities.

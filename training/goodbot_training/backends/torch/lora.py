@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from peft.tuners.lora import Linear
@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.row_adapters import Adapter, Pairs, Pass, RowAdapters
+from goodbot_training.backends.torch.prepacked import Product, give_up, prepacked
 from goodbot_training.backends.torch.targets import NAME, ExpertsLora
 
 Prepared = tuple[AdapterWeights, dict[str, tuple[torch.Tensor, torch.Tensor]]]
@@ -33,7 +34,7 @@ def simplify(layer: Any, path: str, row_adapters: RowAdapters) -> None:
     """
     quantized = type(layer).__name__ == "Linear4bit"
     if quantized or (type(layer) is Linear and type(layer.base_layer) is nn.Linear):
-        layer.forward = partial(_forward, layer, path, row_adapters)
+        layer.forward = Projection(layer, path, row_adapters)
     elif not isinstance(layer, ExpertsLora):
         layer.forward = partial(_either, layer, path, row_adapters, layer.forward)
 
@@ -73,20 +74,39 @@ def _added(y: torch.Tensor, x: torch.Tensor, path: str, now: Pass) -> torch.Tens
     return y
 
 
-def _forward(layer: Any, path: str, row_adapters: RowAdapters, x: torch.Tensor) -> torch.Tensor:
-    if row_adapters.now is not None:
-        base = layer.base_layer
-        return _added(
-            functional.linear(x, _weight(base, x.dtype), base.bias), x, path, row_adapters.now
-        )
-    if layer.disable_adapters:
-        return functional.linear(x, _weight(layer.base_layer, x.dtype), layer.base_layer.bias)
-    a, b = layer.lora_A[NAME].weight, layer.lora_B[NAME].weight
-    result: Any = _Projection.apply(x, a, b, layer.base_layer, layer.scaling[NAME])
-    return result
+class Projection:
+    """The forward pass of a LoRA layer over a matrix."""
+
+    def __init__(self, layer: Any, path: str, row_adapters: RowAdapters) -> None:
+        self._layer, self._path, self._row_adapters = layer, path, row_adapters
+        self._product, self._trains = _product(layer.base_layer), True
+
+    def prepack(self) -> None:
+        """Give the matrix up for one in another layout, if that is faster. Nothing is trained after that."""
+        base = self._layer.base_layer
+        if type(base) is nn.Linear and (product := prepacked(base)):
+            self._product, self._trains = product, False
+            give_up(base)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        layer, now = self._layer, self._row_adapters.now
+        if now is None and not layer.disable_adapters:
+            a, b = layer.lora_A[NAME].weight, layer.lora_B[NAME].weight
+            scale = layer.scaling[NAME]
+            if self._trains:
+                return cast("Any", _LowRank).apply(x, a, b, layer.base_layer, scale)
+            now = Pass(pairs={self._path: (a, b * scale)})
+        y = self._product(x)
+        return _added(y, x, self._path, now) if now is not None and now.pairs else y
 
 
-class _Projection(torch.autograd.Function):
+def _product(base: Any) -> Product:
+    if isinstance(base, nn.Linear) and base.weight.is_floating_point():
+        return partial(functional.linear, weight=base.weight, bias=base.bias)
+    return lambda x: functional.linear(x, _weight(base, x.dtype), base.bias)
+
+
+class _LowRank(torch.autograd.Function):
     """y = W x + bias + s · B (A x) with a frozen W; x is `(…, in)`, A `(r, in)`, B `(out, r)`.
 
     A and B are kept in fp32 and multiplied in the type of x. With g = ∂L/∂y:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ from goodbot_training.backends.row_adapters import RowAdapters
 from goodbot_training.backends.torch import targets
 from goodbot_training.backends.torch.loading import load
 from goodbot_training.backends.torch.logprobs import Head, find_head, token_logprobs
-from goodbot_training.backends.torch.lora import Prepared, simplify, stack
+from goodbot_training.backends.torch.lora import Prepared, Projection, simplify, stack
+from goodbot_training.backends.torch.prepacked import give_up, prepacked
 from goodbot_training.backends.torch.sampler import TorchDecoder
 from goodbot_training.backends.torch.targets import NAME as _NAME
 from goodbot_training.rollouts import OVERHEAD
@@ -164,6 +166,16 @@ class TorchModel:
                     layer.forward = partial(
                         checkpoint, layer.forward, use_reentrant=False, preserve_rng_state=False
                     )
+
+    def optimize_for_inference(self) -> None:
+        """Lay the frozen matrices out for answers; nothing is trained after that."""
+        for layer in self._layers.values():
+            if isinstance(layer.forward, Projection):
+                layer.forward.prepack()
+        if self._head is not None and (product := prepacked(self._head.linear)):
+            self._head = replace(self._head, prepacked=product)
+            if self._head.linear.weight is not self._causal.get_input_embeddings().weight:
+                give_up(self._head.linear)
 
     def decoder(self) -> TorchDecoder:
         """A decoding step with a fresh KV cache."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from goodbot_training.backends.torch.cache import append, copied, empty, trimmed
@@ -42,15 +43,17 @@ class TorchDecoder:
         self, inputs: Any, temperatures: Any, uniforms: Any
     ) -> tuple[list[int], list[float]]:
         """Draw a token a row; see `Steps`."""
-        logits = self._logits(inputs)
-        temperature = torch.as_tensor(temperatures, device=self._device)[:, None]
-        greedy = temperature <= 0
-        logits = logits / torch.where(greedy, 1.0, temperature)
+        logits, greedy = self._logits(inputs), np.asarray(temperatures) <= 0
+        logits.div_(self._column(np.where(greedy, np.float32(1), temperatures)))
         logprobs = logits.log_softmax(-1)
-        mass = logprobs.exp().cumsum(-1)
-        at = torch.as_tensor(uniforms, device=self._device)[:, None] * mass[:, -1:]
-        drawn = (mass <= at).sum(-1, keepdim=True).clamp(max=mass.shape[-1] - 1)
-        drawn = torch.where(greedy, logits.argmax(-1, keepdim=True), drawn)
+        if greedy.all():
+            drawn = logits.argmax(-1, keepdim=True)
+        else:
+            mass = logprobs.exp().cumsum_(-1)
+            at = self._column(uniforms) * mass[:, -1:]
+            drawn = torch.searchsorted(mass, at, right=True).clamp_(max=mass.shape[-1] - 1)
+            if greedy.any():
+                drawn = torch.where(self._column(greedy), logits.argmax(-1, keepdim=True), drawn)
         both = torch.cat([drawn.double(), logprobs.gather(1, drawn).double()], 1).tolist()
         return [int(token) for token, _ in both], [logprob for _, logprob in both]
 
@@ -96,8 +99,11 @@ class TorchDecoder:
         self._width -= tokens
         return True
 
+    def _column(self, numbers: Any) -> torch.Tensor:
+        return torch.as_tensor(numbers, device=self._device)[:, None]
+
     def _logits(self, inputs: Any) -> torch.Tensor:
-        """`(B, S)` → `(B, V)`, fp32, as training sees them."""
+        """`(B, S)` → `(B, V)`, fp32, as training sees them, in memory of their own."""
         known = self._known(inputs)
         if self._head is None:
             return self._causal(**known, logits_to_keep=1).logits[:, -1].float()

@@ -37,6 +37,10 @@ class TorchBackend(ModelBackend):
         torch.manual_seed(self._seed)
         return TorchModel(directory, config, rank, bits)
 
+    def optimize_for_inference(self) -> None:
+        """See `serving_parts.OptimizesForInference`."""
+        self._model.optimize_for_inference()
+
     def train(
         self,
         batches: Iterator[TrainingBatch],
