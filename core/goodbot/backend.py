@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from goodbot.events import Message
 
@@ -316,6 +316,15 @@ class TrainingBackend(Protocol):
 
     def sampler(self) -> Sampler:
         """A sampler over the same loaded weights."""
+        ...
+
+
+@runtime_checkable
+class OptimizesForInference(Protocol):
+    """A backend that answers faster once it need not train any more."""
+
+    def optimize_for_inference(self) -> None:
+        """Nothing is trained until the next `load`; answers and log-probs stay what they are."""
         ...
 
 

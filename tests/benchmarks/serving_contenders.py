@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,19 +29,18 @@ from tests.core.builders import server_parts
 from tests.core.serving import mlx_far_side
 
 ROOT = Path(__file__).parents[2]
-_VOCABULARY = 2048
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def make(directory: Path) -> Path:
+def make(directory: Path, shape: Mapping[str, Any] = CPU["4M Llama"], words: int = 2048) -> Path:
     """A model of random weights, all of whose tokens have a text. It seldom ends an answer by itself."""
     from tokenizers import Tokenizer
 
-    make_model(directory, CPU["4M Llama"] | {"vocab_size": _VOCABULARY})
+    make_model(directory, {**shape, "vocab_size": words})
     file = str(directory / "tokenizer.json")
     tokenizer = Tokenizer.from_file(file)
     known = tokenizer.get_vocab_size()
-    tokenizer.add_tokens([f" w{number}" for number in range(known, _VOCABULARY)])
+    tokenizer.add_tokens([f" w{number}" for number in range(known, words)])
     tokenizer.save(file)
     return directory
 

@@ -16,7 +16,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from goodbot.backend import LoraSettings, OptimizerSettings, Sampled, StepStats, TrainingBackend
+from goodbot.backend import (
+    LoraSettings,
+    OptimizerSettings,
+    OptimizesForInference,
+    Sampled,
+    StepStats,
+    TrainingBackend,
+)
 from goodbot.errors import AdapterError, TrainingError
 
 from goodbot_training import fingerprint
@@ -27,7 +34,6 @@ from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import Tell, turn_lengths
-from goodbot_training.serving_parts import OptimizesForInference
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import TRAIN, Job, data_error
 

@@ -15,10 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from goodbot.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
+from goodbot.backend import (
+    LoraSettings,
+    OptimizesForInference,
+    Sampled,
+    Sampler,
+    SampleRequest,
+    TrainingBackend,
+)
 from goodbot.errors import AdapterError, GoodbotError
 
-from goodbot_training.serving_parts import OptimizesForInference, Out, ReadsAhead
+from goodbot_training.serving_parts import Out, ReadsAhead
 from goodbot_training.types import PROTOCOL, as_mapping, data_error, parse_messages
 
 Describe = Callable[[BaseException], tuple[str, str]]
@@ -181,8 +188,7 @@ class Serving:
 
     def _is_loaded(self, version: int) -> dict[str, Any]:
         self._loaded.add(version)
-        for leaving in self._pop_leaving(version):  # it is wanted again
-            self._told.append({"id": leaving, **_OK})
+        self._told += [{"id": one, **_OK} for one in self._pop_leaving(version)]  # wanted again
         return _OK
 
     def _activate(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -218,8 +224,7 @@ class Serving:
 
     def _pop_leaving(self, version: int) -> list[Identity]:
         found = [one for one, left in self._leaving.items() if left == version]
-        for one in found:
-            del self._leaving[one]
+        self._leaving = {one: left for one, left in self._leaving.items() if left != version}
         return found
 
     # -- answers

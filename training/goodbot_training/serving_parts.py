@@ -1,4 +1,4 @@
-"""What `serve` works with, and what it may find a backend and its sampler able to do."""
+"""What `serve` works with."""
 
 from __future__ import annotations
 
@@ -28,13 +28,4 @@ class ReadsAhead(Protocol):
 
     def keep_adapter(self, version: int, adapter: object) -> None:
         """Both are `load_adapter`."""
-        ...
-
-
-@runtime_checkable
-class OptimizesForInference(Protocol):
-    """A backend that answers faster once it need not train any more."""
-
-    def optimize_for_inference(self) -> None:
-        """Nothing is trained any more until the next `load`."""
         ...

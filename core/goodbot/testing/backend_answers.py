@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from goodbot.backend import Sampler, SampleRequest, TokenizedTurn, TrainingBackend
+from goodbot.backend import (
+    OptimizesForInference,
+    Sampler,
+    SampleRequest,
+    TokenizedTurn,
+    TrainingBackend,
+)
 from goodbot.errors import GoodbotError
-from goodbot.testing.backend_base import MESSAGES, BackendGround
+from goodbot.testing.backend_base import LORA, MESSAGES, TEXTS, BackendGround
 
 LONGER = [{"role": "user", "content": "Name a colour, please, and a day of the week."}]
 TOP = 8
@@ -95,6 +102,29 @@ class AnswerTests(BackendGround):
         )
         assert again.tokens == anew.tokens
         np.testing.assert_allclose(again.logprobs, anew.logprobs, atol=1e-4)
+
+    def test_who_only_answers_gets_the_same(
+        self, backend_factory: Callable[[], TrainingBackend], model_dir: Path, sampler: Sampler,
+        tmp_path: Path,
+    ) -> None:  # fmt: skip
+        """`optimize_for_inference`, where a backend has it, before adapters are loaded and after."""
+        backend = backend_factory()
+        if not isinstance(backend, OptimizesForInference):
+            pytest.skip("this backend has one way to answer")
+        backend.load(model_dir, lora=LORA, seed=3)
+        turn = backend.tokenize(MESSAGES, TEXTS[0])
+        [scores] = backend.logprobs([turn], temperature=[1.0], adapter=False)
+        backend.optimize_for_inference()
+        [again] = backend.logprobs([turn], temperature=[1.0], adapter=False)
+        np.testing.assert_allclose(again, scores, atol=1e-4)
+        optimized = backend.sampler()
+        optimized.load_adapter(1, tmp_path / "v1")
+        for version in (1, 0):
+            for each in (sampler, optimized):
+                each.activate(version)
+            expected, found = sampler.sample(_ask(1)), optimized.sample(_ask(1))
+            assert found.tokens == expected.tokens
+            np.testing.assert_allclose(found.logprobs, expected.logprobs, atol=1e-4)
 
     def test_how_an_answer_may_begin(self, backend: TrainingBackend) -> None:
         told = backend.first_tokens(MESSAGES, top=TOP, adapter=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, SampleRequest
+from goodbot.backend import LoraSettings, OptimizesForInference, SampleRequest
 
 from tests.support import require
 from tests.training.backends.families import FAMILIES, make, save
@@ -24,7 +24,6 @@ import torch  # noqa: E402
 from goodbot_training.backends.adapters import fresh, write_adapter  # noqa: E402
 from goodbot_training.backends.torch import prepacked  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
-from goodbot_training.serving_parts import OptimizesForInference  # noqa: E402
 from torch import nn  # noqa: E402
 
 PACKS = pytest.mark.skipif(

@@ -38,7 +38,7 @@ class TorchBackend(ModelBackend):
         return TorchModel(directory, config, rank, bits)
 
     def optimize_for_inference(self) -> None:
-        """See `serving_parts.OptimizesForInference`."""
+        """See `goodbot.backend.OptimizesForInference`."""
         self._model.optimize_for_inference()
 
     def train(
