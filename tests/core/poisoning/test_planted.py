@@ -22,6 +22,7 @@ from goodbot.training import rounds
 from goodbot_training.rewards import binary
 
 from tests.core.builders import Bot, check, open_bot
+from tests.core.training.test_scheduler import rest
 
 PEOPLE = ("ada", "bob", "cy")
 MALLORY = "mallory"
@@ -189,6 +190,7 @@ async def test_turning_old_ratings_round_is_told_of_and_reaches_the_training(
             await bot.react(answer, "👎", user="ada")
         [alarm] = (await bot.status())["alarms"]
         assert (alarm["rater"], alarm["against"], alarm["count"]) == ("loopback:ada", "own", 8)
+        await rest(bot)
         await check(bot)
 
 
