@@ -24,6 +24,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from tests.benchmarks.bridge_far import CLIENTS, Far, daemon
+from tests.benchmarks.table import row
 
 HALF_OPEN = 1000
 OPEN_TURNS = 100_000
@@ -45,9 +46,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--profile", default="", help="write the daemon's cProfile there")
     options = parser.parse_args(arguments)
     print("\n## The bridge\n")
-    _row("what", "pairs/s", "CPU ms a pair", "p50 ms", "p99 ms", head=True)
+    row("what", "pairs/s", "CPU ms a pair", "p50 ms", "p99 ms", head=True)
     for line in asyncio.run(measure(options.seconds, options.open_turns, options.profile)):
-        _row(*line)
+        row(*line)
 
 
 async def measure(seconds: float, open_turns: int, profile: str = "") -> list[list[str]]:
@@ -157,12 +158,6 @@ def _line(what: str, told: list[float], took: float, used: float) -> list[str]:
         what, f"{len(told) / took:.0f}", f"{1e3 * used / len(told):.2f}", f"{1e3 * median(told):.1f}",
         f"{1e3 * p99:.1f}",
     ]  # fmt: skip
-
-
-def _row(*cells: str, head: bool = False) -> None:
-    print("| " + " | ".join(cells) + " |")
-    if head:
-        print("|" + "---|" * len(cells))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from goodbot.backend import LoraSettings, SampleRequest
 
 from tests.benchmarks.serving_contenders import make
 from tests.benchmarks.shapes import CPU
+from tests.benchmarks.table import row
 
 MATRICES = ((1024, 256), (4096, 1024), (32000, 1024))
 ROWS = (1, 2, 8, 32)
@@ -26,7 +27,7 @@ _DEEP = CPU["4M Llama"] | {
     "num_attention_heads": 16, "num_key_value_heads": 8,
 }  # fmt: skip
 MODELS: dict[str, tuple[dict[str, Any], int, int]] = {
-    "4M Llama": (CPU["4M Llama"], 2048, 64), "114M Llama": (_DEEP, 32000, 24),
+    "4M Llama": (CPU["4M Llama"], 2048, 64), "133M Llama": (_DEEP, 32000, 24),
 }  # fmt: skip
 """Shape, words, and tokens of an answer."""
 
@@ -41,16 +42,18 @@ def main(arguments: Sequence[str] = ()) -> None:
 
     torch.set_num_threads(1)
     if options.only in (None, "products"):
-        _row("matrix", "rows", "plain, µs", "laid out once, µs", "faster by", head=True)
+        row("matrix", "rows", "plain, µs", "laid out once, µs", "faster by", head=True)
         for shape in MATRICES:
             for rows in ROWS:
                 plain, packed = products(shape, rows, options.repeats)
                 size = " × ".join(f"{side:,}" for side in shape)
-                _row(size, rows, f"{plain:,.0f}", f"{packed:,.0f}", f"{plain / packed:.2f}")
-    _row("model", "chats", "plain, tokens/CPU-s", "laid out once", "faster by", head=True)
-    for name in MODELS if options.only is None else {options.only} & MODELS.keys():
+                row(size, rows, f"{plain:,.0f}", f"{packed:,.0f}", f"{plain / packed:.2f}")
+    names = [name for name in MODELS if options.only in (None, name)]
+    if names:
+        row("model", "chats", "plain, tokens/CPU-s", "laid out once", "faster by", head=True)
+    for name in names:
         for chats, plain, packed in answers(*MODELS[name], options.repeats):
-            _row(name, chats, f"{plain:,.0f}", f"{packed:,.0f}", f"{packed / plain:.2f}")
+            row(name, chats, f"{plain:,.0f}", f"{packed:,.0f}", f"{packed / plain:.2f}")
 
 
 def products(shape: tuple[int, int], rows: int, repeats: int) -> tuple[float, float]:
@@ -113,12 +116,6 @@ def _written(sampler: Any, chats: int, length: int) -> float:
     while sampler.writes():
         tokens += sum(len(answer.tokens) for _, answer in sampler.step())
     return tokens / (time.process_time() - began)
-
-
-def _row(*cells: object, head: bool = False) -> None:
-    print(f"| {' | '.join(map(str, cells))} |", flush=True)
-    if head:
-        print("|" + "---|" * len(cells), flush=True)
 
 
 if __name__ == "__main__":

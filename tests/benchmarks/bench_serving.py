@@ -22,6 +22,7 @@ from goodbot_training.backends.mlx import register_backend as mlx
 from goodbot_training.backends.torch import register_backend as torch
 
 from tests.benchmarks.serving_contenders import Contender, Embedded, Generate, MlxServer, make
+from tests.benchmarks.table import row
 from tests.core.serving import tiny
 
 CHATS = (1, 8, 32)
@@ -53,18 +54,18 @@ async def _print(options: argparse.Namespace) -> None:
         specs = [spec for spec in (torch(), mlx()) if options.backend in (None, spec.name)]
         if options.part in (None, "swaps"):
             print(f"\n## {options.swaps} swaps under {_SWAP_CHATS} chats\n")
-            _row("backend", "swaps", "answers", "failed", "p50 s (without)", "p99 s (without)",
+            row("backend", "swaps", "answers", "failed", "p50 s (without)", "p99 s (without)",
                  "added at p99, ms", "a swap, ms", head=True)  # fmt: skip
             for spec in specs:
-                _row(*await swaps(spec, model, home / spec.name, options.swaps, _SWAP_CHATS))
+                row(*await swaps(spec, model, home / spec.name, options.swaps, _SWAP_CHATS))
         if options.part in (None, "throughput"):
             await _throughput(home, model, options)
         if options.part in (None, "waiting"):
             print("\n## Waiting: medians, ms\n")
-            _row("backend", "first piece", "its framework's `generate` of one token", "ratio",
+            row("backend", "first piece", "its framework's `generate` of one token", "ratio",
                  "new adapter to its first piece", head=True)  # fmt: skip
             for spec in specs:
-                _row(*await waiting(spec, model, home / f"new-{spec.name}", options.repeats))
+                row(*await waiting(spec, model, home / f"new-{spec.name}", options.repeats))
 
 
 # -- swaps
@@ -161,14 +162,14 @@ async def _throughput(home: Path, model: Path, options: argparse.Namespace) -> N
         "mlx-lm's BatchGenerator": Generate(model, mlx=True, batching=True),
     }
     print(f"\n## Throughput: answers of {TOKENS} tokens\n")
-    _row("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by",
+    row("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by",
          head=True)  # fmt: skip
     try:
         for contender in contenders.values():
             await contender.start(home)
         for chats in CHATS:
-            for row in await throughput(contenders, chats, options.repeats, options.rounds):
-                _row(*row)
+            for line in await throughput(contenders, chats, options.repeats, options.rounds):
+                row(*line)
     finally:
         for contender in contenders.values():
             await contender.stop()
@@ -246,12 +247,6 @@ def question(chat: int, turn: int) -> str:
     return " ".join(
         _WORDS[(chat + word * (turn + 1)) % 11] for word in range(3 + (7 * chat + turn) % 9)
     )
-
-
-def _row(*cells: str, head: bool = False) -> None:
-    print(f"| {' | '.join(cells)} |", flush=True)
-    if head:
-        print("|" + "---|" * len(cells), flush=True)
 
 
 if __name__ == "__main__":

@@ -78,10 +78,11 @@ def estimate(model: Architecture, place: Place, stored: int) -> Estimate:
 def serving(model: Architecture, place: Place, stored: int) -> int:
     """Bytes of the process that answers: the weights, and the KV cache of one long conversation.
 
-    A head that is the embedding, too, is there twice on a CPU: once as its products want it.
+    With torch on a CPU a head that is the embedding, too, is there twice: once as its products want it.
     """
     cache = model.kv * _width(place) * min(_CONTEXT, model.context)
-    head = model.head * _width(place) if model.tied and place.device == "cpu" else 0
+    twice = model.tied and (place.backend, place.device) == ("torch", "cpu")
+    head = model.head * _width(place) if twice else 0
     return _weights(model, place, stored) + _RUNTIME + cache + head
 
 

@@ -12,6 +12,7 @@ import pytest
 from goodbot import RewardPolicy, hookimpl
 from goodbot.ratings import TurnRating
 from goodbot.testing import VirtualClock
+from goodbot.training.scheduler import _BURST_SECONDS
 
 from tests.core.builders import Bot, check, open_bot, rows, until
 from tests.core.training.test_trainer import Veto
@@ -31,7 +32,7 @@ async def rest(bot: Bot) -> int:
         quiet = 0 if bot.app.scheduler.training else quiet + 1
         await asyncio.sleep(0.01)
         if quiet == 1 and isinstance(clock, VirtualClock):
-            clock.advance(0.05)
+            clock.advance(_BURST_SECONDS)
     return await runs_so_far(bot)
 
 

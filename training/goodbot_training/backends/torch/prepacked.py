@@ -33,7 +33,7 @@ def prepacked(linear: nn.Linear) -> Product | None:
     if weight.device.type != "cpu" or weight.dtype != torch.float32 or weight.numel() < _LEAST:
         return None
     try:
-        operators = _operators()
+        operators: Any = torch.ops.mkldnn
         copy = operators._reorder_linear_weight(weight.detach(), _ROWS)  # noqa: SLF001
         multiply = operators._linear_pointwise.default  # noqa: SLF001
 
@@ -48,10 +48,6 @@ def prepacked(linear: nn.Linear) -> Product | None:
     except (AttributeError, RuntimeError):  # no such operator here; no oneDNN
         return None
     return product if agrees else None
-
-
-def _operators() -> Any:
-    return torch.ops.mkldnn
 
 
 def give_up(linear: nn.Linear) -> None:
