@@ -113,7 +113,7 @@ async def test_a_command_has_it_in_its_answer_and_no_second_message_comes(tmp_pa
         assert told(bot) == []
 
 
-WAITS = "Ratings of your private chats wait, since I talk to others, too: `/rl share on` lets them count."
+WAITS = "Ratings of your private chats wait: what they teach, others hear. `/rl share on` lets them count."
 
 
 async def test_who_rates_in_private_hears_why_it_does_not_count(tmp_path: Path) -> None:
@@ -137,17 +137,12 @@ async def test_who_rates_in_private_hears_why_it_does_not_count(tmp_path: Path) 
         assert not other.offer
 
 
-async def test_an_owner_who_is_no_longer_alone_is_told_so_once_for_reactions(
-    tmp_path: Path,
-) -> None:
+async def test_whose_reactions_wait_is_told_so_once(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        answers = await ask(bot, 3)
-        await bot.react(answers[0], "👍")
-        await until(lambda: told(bot))  # the milestone: it counts
-        await ask(bot, 1, user="rater")
-        await bot.react(answers[1], "👍")
-        await until(lambda: ("owner", WAITS) in told(bot))
-        await bot.react(answers[2], "👍")
+        answers = await ask(bot, 3, user="rater")
+        await bot.react(answers[1], "👍", user="rater")
+        await until(lambda: ("rater", WAITS) in told(bot))
+        await bot.react(answers[2], "👍", user="rater")
         await bot.command("status")
         assert [text for _, text in told(bot)].count(WAITS) == 1
         [notice] = [item for item in bot.chat.news if item.text == WAITS]

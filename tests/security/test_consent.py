@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.events import MessageEvent, OrderKey, Outcome
+from goodbot.store import people
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, open_bot, rows
@@ -29,15 +30,51 @@ async def test_an_owner_alone_needs_no_consent(tmp_path: Path) -> None:
         assert await ratings(bot) == (1, 0)
 
 
-async def test_as_soon_as_another_talks_the_owners_private_words_wait_too(tmp_path: Path) -> None:
+async def test_that_another_talks_takes_no_rating_of_the_owner_away(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await rated(bot, "owner")
         await bot.say("Hello?", user="talker")
-        assert await ratings(bot) == (0, 1)
+        await rated(bot, "owner")
+        assert await ratings(bot) == (2, 0)
+        await bot.command("share", "off")
+        assert await ratings(bot) == (0, 2)
         assert "share on" in await bot.command("status")
         await bot.command("share", "on")
+        assert await ratings(bot) == (2, 0)
+
+
+async def test_letting_somebody_in_says_what_becomes_of_private_chats(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await rated(bot, "owner")
+        for role in ("rater", "talker", "owner"):
+            said = await bot.command("people", f"grant {role} loopback:bob")
+            assert "share off" in said
+            assert "share on" in said
+        assert "share off" in await bot.command("enable", channel="#room")
+        await bot.say("Hello?", user="bob")
         assert await ratings(bot) == (1, 0)
-        await bot.command("share", "off")
+
+
+async def test_another_owner_by_a_grant_is_asked_like_anybody_else(tmp_path: Path) -> None:
+    """Whoever was let in by somebody else has agreed to nothing, whether or not others talk."""
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant owner loopback:bob")
+        await rated(bot, "bob")
+        assert await ratings(bot) == (0, 1)
+        await bot.command("share", "on", user="bob")
+        assert await ratings(bot) == (1, 0)
+
+
+async def test_who_was_paired_at_the_machine_teaches_from_the_start(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.store.write(
+            lambda db: people.grant(db, "loopback:bob", "owner", people.PAIRING, 1.0)
+        )
+        await bot.app.connectors.authorization.refresh(bot.store)
+        await rated(bot, "bob")
+        await bot.say("Hello?", user="talker")
+        assert await ratings(bot) == (1, 0)
+        await bot.command("share", "off", user="bob")
         assert await ratings(bot) == (0, 1)
 
 
@@ -61,6 +98,7 @@ async def test_a_run_takes_none_without_consent(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await rated(bot, "talker")
+        await bot.command("share", "off")
         assert await ratings(bot) == (0, 9)
         assert "not enough" in await bot.command("train", "wait")
         await bot.command("share", "on")

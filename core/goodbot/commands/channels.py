@@ -63,7 +63,10 @@ async def _enable(call: Call, channel: ChannelRef) -> Result:
     if not fresh:
         return Result(text="I am on there already.")
     await s.notices.post()
-    return Result(text="I answer here from now on, when I am mentioned or replied to.")
+    return Result(
+        text="I answer here from now on, when I am mentioned or replied to. What you rate in private "
+        "goes on teaching me: `/rl share off` keeps your private chats out."
+    )
 
 
 async def _disable(call: Call, channel: ChannelRef) -> Result:

@@ -20,6 +20,11 @@ _USAGE = (
     "say `people`, `people grant owner|rater|talker PERSON` or `people revoke PERSON`; "
     "PERSON is CONNECTOR:ID, or reply to my answer to them"
 )
+ADDED = (
+    "What you rate in private goes on teaching me, and others hear what I learn: `/rl share off` keeps "
+    "your private chats out. Theirs teach me once they say `/rl share on`."
+)
+"""Said to whoever lets somebody in."""
 _MAY = {"owner": "may everything", "rater": "may talk and rate", "talker": "may talk"}
 _TERMINAL = "terminal"
 
@@ -75,6 +80,8 @@ async def _grant(call: Call, role: str, who: str) -> Result:
         e for e in s.authorization.people() if e.person == who and LEVELS[e.role] > LEVELS[role]
     ]
     note = f" By {more[0].source} they are {more[0].role} all the same." if more else ""
+    if who != by:
+        note += f" {ADDED}"
     return Result(text=f"{who} {_MAY[role]} now.{note}", data={"person": who, "role": role})
 
 

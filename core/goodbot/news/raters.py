@@ -170,7 +170,7 @@ def _waits(level: news.Level, person: str) -> str:
     """Why a rating does not count yet."""
     if level.waits_for == person:
         return (
-            "Ratings of your private chats wait, since I talk to others, too: `/rl share on` lets "
+            "Ratings of your private chats wait: what they teach, others hear. `/rl share on` lets "
             "them count."
         )
     return "This one waits until whoever asked says `/rl share on`: it was said in private."

@@ -26,10 +26,9 @@ class AuditEntry:
 
 async def set_share(db: aiosqlite.Connection, person: str, on: bool, now: float) -> None:
     """Whether a person's private chats may train what others talk to."""
-    if on:
-        await db.execute("INSERT OR IGNORE INTO shares VALUES (?, ?)", (person, now))
-    else:
-        await db.execute("DELETE FROM shares WHERE person = ?", (person,))
+    said, other = ("shares", "withheld") if on else ("withheld", "shares")
+    await db.execute(f"INSERT OR IGNORE INTO {said} VALUES (?, ?)", (person, now))  # noqa: S608
+    await db.execute(f"DELETE FROM {other} WHERE person = ?", (person,))  # noqa: S608
 
 
 async def tell_once(db: aiosqlite.Connection, person: str) -> bool:

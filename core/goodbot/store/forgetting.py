@@ -107,6 +107,7 @@ async def knows(db: aiosqlite.Connection, person: str) -> bool:
         " OR EXISTS (SELECT 1 FROM traces WHERE (connector, talker) = (:connector, :id))"
         " OR EXISTS (SELECT 1 FROM events WHERE rater = :person)"
         " OR EXISTS (SELECT 1 FROM shares WHERE person = :person)"
+        " OR EXISTS (SELECT 1 FROM withheld WHERE person = :person)"
         " OR EXISTS (SELECT 1 FROM links WHERE person = :person)"
         " OR EXISTS (SELECT 1 FROM pairs WHERE chosen_by = :person)",
         {"connector": connector, "id": id_, "person": person},
@@ -263,8 +264,8 @@ async def _delete_person(
 ) -> None:
     for who in persons:
         for table, column in (
-            ("shares", "person"), ("talkers", "person"), ("links", "person"), ("aliases", "person"),
-            ("codes", "subject"),
+            ("shares", "person"), ("withheld", "person"), ("talkers", "person"), ("links", "person"),
+            ("aliases", "person"), ("codes", "subject"),
         ):  # fmt: skip
             await db.execute(f"DELETE FROM {table} WHERE {column} = ?", (who,))  # noqa: S608
         # What somebody was told is kept under words one of which is their key.

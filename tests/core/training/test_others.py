@@ -100,7 +100,7 @@ async def test_who_wants_no_other_models_learns_from_its_own_alone(tmp_path: Pat
 
 
 async def test_a_private_answer_trains_with_consent_alone(tmp_path: Path) -> None:
-    """An owner is exempt while nobody else talks."""
+    """Whoever set the bot up has agreed, and goes on counting when another talks."""
     async with open_bot(tmp_path) as bot:
         pool = bot.app.trainer._pool
 
@@ -111,8 +111,10 @@ async def test_a_private_answer_trains_with_consent_alone(tmp_path: Path) -> Non
         assert await available() == 1
         rater = replace(OWNER, id="rater")
         await captured(bot, 1, user=rater, channel=replace(CHANNEL, id="rater"))
-        assert await available() == 0  # what the owner said would be heard by the rater now
+        assert await available() == 1
         await bot.command("share", "on", user="rater")
+        assert await available() == 2
+        await bot.command("share", "off")
         assert await available() == 1
 
 

@@ -20,6 +20,9 @@ CREATE TABLE links (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_by_identity ON links (identity);
 
+-- Owners who keep their private chats out of training (`share off`).
+CREATE TABLE withheld (person TEXT NOT NULL PRIMARY KEY, since REAL NOT NULL) STRICT, WITHOUT ROWID;
+
 -- Ratings received since then, up to that event, count for nothing (`rollback --since`); the fold
 -- leaves them out.
 CREATE TABLE quarantines (

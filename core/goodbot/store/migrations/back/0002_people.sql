@@ -6,6 +6,7 @@ DROP TABLE codes;
 UPDATE OR REPLACE labels SET rater = (SELECT e.rater FROM events e WHERE e.seq = labels.event_seq)
   WHERE rater IN (SELECT identity FROM links);
 DROP TABLE links;
+DROP TABLE withheld;
 DROP TABLE quarantines;
 DROP TABLE canaries;
 DROP TABLE pairs;
