@@ -170,7 +170,7 @@ def test_a_proposal_shows_what_it_costs_and_the_others(tmp_path: Path) -> None:
         "  download   4.1 GB; 100.0 GB are free on the disk",
         "  licence    apache-2.0, gated: it needs a token",
         "  memory     4.5 GB to serve + 12.6 GB to train, of 18.0 GB that may be used",
-        "  speed      about 4 s an answer, about 83 s a training round of 40 ratings",
+        "  speed      about 4 s an answer, about 38 s a training round of 40 ratings of short questions",
         "  It learns from turns of up to 1024 tokens here.",
         "",
     ]

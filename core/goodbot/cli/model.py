@@ -188,7 +188,7 @@ def described(proposal: Proposal) -> str:
             f"  memory     {gigabytes(cost.serving)} to serve + {gigabytes(cost.training)} to train, "
             f"of {gigabytes(cost.limit)} that may be used",
             f"  speed      about {seconds(cost.answer)} an answer, about {seconds(cost.round)} a "
-            "training round of 40 ratings",
+            "training round of 40 ratings of short questions",
         ]
         if not cost.fits:
             lines.append("  It does not fit: training may be stopped for lack of memory.")

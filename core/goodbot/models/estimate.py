@@ -21,7 +21,10 @@ SLOWEST = 20.0
 """Seconds for an answer beyond which `auto` does not propose a model."""
 ANSWER = 100
 PROMPT = 400
-"""Tokens of a usual answer and of what stands before it; the figures shown are for these."""
+"""Tokens of a usual answer and of what stands before it; the time of an answer is for these."""
+ASKED = 100
+"""Tokens before an answer in the round whose time is shown: a question with a line of instructions.
+The first ratings are of such; with long conversations `train --dry-run` counts what there is."""
 
 _RUNTIME = 600_000_000
 """Bytes of a process before it holds a model: Python and the framework."""
@@ -48,7 +51,7 @@ class Estimate:
     answer: float
     """Seconds for an answer of `ANSWER` tokens."""
     round: float
-    """Seconds for a training round of 40 ratings."""
+    """Seconds for a training round of 40 ratings of short questions."""
 
     @property
     def fits(self) -> bool:
@@ -140,11 +143,11 @@ def _token(model: Architecture, place: Place, weights: int) -> float:
 
 
 def _round(model: Architecture, place: Place, weights: int) -> float:
-    turn = PROMPT + ANSWER
+    turn = ASKED + ANSWER
     scoring = 2 * _RATINGS * 2 * model.active * turn
     training = _STEPS * _BATCH * (4 * model.active_body * turn + 4 * model.head * ANSWER)
-    judging = 2 * _ANCHORS * 2 * model.active * (PROMPT + 2 * _ANCHOR_TOKENS)
-    batches = 2 * _ANCHORS * (PROMPT + _ANCHOR_TOKENS) / _CACHED
+    judging = 2 * _ANCHORS * 2 * model.active * (ASKED + 2 * _ANCHOR_TOKENS)
+    batches = 2 * _ANCHORS * (ASKED + _ANCHOR_TOKENS) / _CACHED
     sampling = batches * _ANCHOR_TOKENS * _token(model, place, weights)
     loading = weights / 5e8
     return (scoring + training + judging) / place.flops + sampling + loading
