@@ -85,9 +85,12 @@ class Api:
     async def open(self) -> Identity:
         """auth.test: who we are."""
         me = await self.call("auth.test")
+        team = string(me, "team_id")
         return Identity(
-            user=string(me, "user_id"), team=string(me, "team_id"), bot=string(me, "bot_id"),
+            user=string(me, "user_id"), team=team, bot=string(me, "bot_id"),
             name=string(me, "user"), workspace=string(me, "team"), url=string(me, "url"),
+            enterprise=string(me, "enterprise_id") or (team if team.startswith("E") else ""),
+            organisation_wide=me.get("is_enterprise_install") is True,
         )  # fmt: skip
 
     async def close(self) -> None:

@@ -19,6 +19,8 @@ from goodbot.events import (
     Event,
     MessageEvent,
     MessageRef,
+    RatingEvent,
+    RatingKind,
     Receipt,
     Reply,
 )
@@ -31,6 +33,7 @@ from goodbot_connectors.slack.catchup import CatchUp
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SlackSettings
 from goodbot_connectors.slack.identity import Identity
 from goodbot_connectors.slack.intake import Intake
+from goodbot_connectors.slack.members import Members
 from goodbot_connectors.slack.normalize import HOME, Normalizer, emoji_values
 from goodbot_connectors.slack.presses import About, Opening, key
 from goodbot_connectors.slack.reconcile import reconciler
@@ -54,6 +57,7 @@ class SlackConnector(Connector):
         self._threads = Threads()
         self._values = emoji_values(settings)
         self._reconciler = reconciler(host.clock, self._values, self._connected, lambda: self._me)
+        self._members = Members(host.clock, self._connected, lambda: self._me)
         self._intake = self._new_intake()
         self._catch_up = CatchUp(host, self._threads, lambda body: self._intake.submit(body))
         self._transport: Transport | None = None
@@ -104,7 +108,7 @@ class SlackConnector(Connector):
 
     def _new_intake(self) -> Intake:
         normalizer = Normalizer(me=self._me, values=self._values, threads=self._threads)
-        return Intake(self.host, normalizer, self._open)
+        return Intake(self.host, normalizer, self._members, self._open)
 
     async def stop(self) -> None:
         transport, self._transport = self._transport, None
@@ -214,7 +218,18 @@ class SlackConnector(Connector):
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """The differences to what we know, for a few messages each time, after every start."""
         self._connected()
-        return await self._reconciler.look(open_turns)
+        found = await self._reconciler.look(open_turns)
+        return [event for event in found if await self._counts(event)]
+
+    async def _counts(self, event: Event) -> bool:
+        """Whether a reaction that was found is one of ours: Slack names people there, no teams."""
+        if isinstance(event, RatingEvent) and event.kind is RatingKind.RETRACT:
+            return True
+        try:
+            return await self._members.ours(event.user.id)
+        except RetriableError:
+            self._reconciler.again()
+            return False
 
     async def members(self, group: str) -> frozenset[str]:
         """The people of a user group, by its id: a handle can be given to another group."""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from goodbot.connector import ConnectorHost
-from goodbot.errors import StoreError
+from goodbot.errors import RetriableError, StoreError
 from goodbot.events import Event, MessageEvent
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -21,8 +21,10 @@ from slack_bolt.response import BoltResponse
 from goodbot_connectors.fields import Json, string, sub
 from goodbot_connectors.recent import Recent
 from goodbot_connectors.slack.api import LOGGER
+from goodbot_connectors.slack.identity import Standing, named
+from goodbot_connectors.slack.members import Members
 from goodbot_connectors.slack.normalize import Normalizer
-from goodbot_connectors.slack.presses import Opening, key, opening
+from goodbot_connectors.slack.presses import Opening, actor, key, opening
 from goodbot_connectors.slack.stream import Recipient
 
 logger = logging.getLogger(__name__)
@@ -32,15 +34,20 @@ class Intake:
     """Takes the payloads of one account, and notes what an answer needs and an event does not hold."""
 
     def __init__(
-        self, host: ConnectorHost, normalizer: Normalizer,
+        self, host: ConnectorHost, normalizer: Normalizer, members: Members,
         modal: Callable[[Opening], Coroutine[Any, Any, None]],
     ) -> None:  # fmt: skip
         self._host, self._normalizer, self._modal = host, normalizer, modal
+        self._members = members
         self._taking: set[asyncio.Task[Any]] = set()
         self.askers: Recent[tuple[str, str], Recipient] = Recent()
         """Who wrote a message, by channel and `ts`."""
         self.offers: Recent[str, str] = Recent()
         """Where an ephemeral message can be taken away, by the id of the event of its press."""
+        self._shared: Recent[str, bool] = Recent()
+        """Channels where somebody of another company may be, as events tell it."""
+        self.dropped = 0
+        """How many payloads of people who are not known to be ours were left out."""
 
     def app(self) -> AsyncApp:
         """What a transport hands payloads to."""
@@ -62,16 +69,55 @@ class Intake:
 
     async def stop(self) -> None:
         """Give up what is not stored yet: Slack sends it again."""
+        if self.dropped > 1:
+            logger.info("slack: %d payloads of others than our people were left out", self.dropped)
+        self.dropped = 0
         for task in list(self._taking):
             task.cancel()
         await asyncio.gather(*self._taking, return_exceptions=True)
 
     async def submit(self, body: Json) -> None:
-        """Store what a payload holds. Raises StoreError when nothing was stored."""
-        events = self._normalizer.events(body, int(self._host.clock.now() * 1000))
+        """Store what a payload holds. Raises StoreError or RetriableError: nothing was stored."""
+        await self._submit(body)
+
+    async def _submit(self, body: Json) -> bool:
+        """Store it; whether one of ours acts."""
+        now_ms = int(self._host.clock.now() * 1000)
+        events = self._normalizer.events(body, now_ms, proved=True)
+        asked = opening(body, self._normalizer.me.user) is not None
+        standing = self._standing(body)
+        wanted = bool(events) or asked or standing is Standing.THEIRS
+        if not wanted or not await self._ours(body, standing):
+            return False
         self._note(body, events)
         if events:
             await self._host.submit(events)
+        return True
+
+    def _standing(self, body: Json) -> Standing:
+        """What the payload says; a slash command does not say whether its channel is shared."""
+        standing, event = self._normalizer.me.standing(body), sub(body, "event")
+        channel = string(event, "channel") or string(sub(event, "item"), "channel")
+        if channel and "is_ext_shared_channel" in body:
+            self._shared[channel] = bool(body["is_ext_shared_channel"])
+        if standing is Standing.OURS and self._shared.get(string(body, "channel_id")):
+            return Standing.UNPROVED
+        return standing
+
+    async def _ours(self, body: Json, standing: Standing) -> bool:
+        """Whether one of ours acts. Slack is asked only where the payload does not prove it."""
+        if standing is Standing.OURS:
+            return True
+        if standing is not Standing.THEIRS and await self._members.ours(actor(body)):
+            return True
+        self.dropped += 1
+        if self.dropped == 1:
+            logger.warning(
+                "slack: somebody who is not known to be of this workspace (%s) is not answered; "
+                "docs/platforms.md says who is; the next ones are only counted",
+                ", ".join(named(body)) or "no team is named",
+            )
+        return False
 
     async def _take(self, body: dict[str, Any]) -> BoltResponse:
         """One payload. 200 is the acknowledgement; with anything else Slack sends it again."""
@@ -79,11 +125,11 @@ class Intake:
         assert task is not None  # noqa: S101  always in a task
         self._taking.add(task)
         try:
-            await self.submit(body)
+            ours = await self._submit(body)
             asked = opening(body, self._normalizer.me.user)
-            if asked is not None and not self._normalizer.me.foreign(body):
+            if asked is not None and ours:
                 self._host.spawn(self._modal(asked), "slack modal")
-        except StoreError as error:
+        except (StoreError, RetriableError) as error:
             logger.error("slack: not acknowledged, Slack sends it again: %s", error)
             return BoltResponse(status=503)
         except Exception:

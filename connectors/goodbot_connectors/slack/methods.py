@@ -22,12 +22,13 @@ METHODS = {
     "reactions.get": "reactions:read",
     "usergroups.list": "usergroups:read",
     "usergroups.users.list": "usergroups:read",
+    "users.info": "users:read",
     "views.open": "",
     "views.publish": "",
 }
 """Each method's scope; empty where any bot token will do."""
 READING = {
     "auth.test", "conversations.history", "conversations.replies", "reactions.get", "usergroups.list",
-    "usergroups.users.list",
+    "usergroups.users.list", "users.info",
 }  # fmt: skip
 """Methods that take no JSON body."""

@@ -32,7 +32,7 @@ from goodbot_connectors.fields import Json, as_json, items, string, sub
 from goodbot_connectors.slack import mrkdwn
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
-from goodbot_connectors.slack.identity import Identity
+from goodbot_connectors.slack.identity import Identity, Standing
 from goodbot_connectors.slack.presses import EXPLAIN, MODAL, SHOW, SLASH, key, load, pressed
 from goodbot_connectors.slack.threads import Threads
 
@@ -59,14 +59,15 @@ class Normalizer:
     """A rating for each emoji name that is one."""
     threads: Threads
 
-    def events(self, body: object, now_ms: int = 0) -> tuple[Event, ...]:
+    def events(self, body: object, now_ms: int = 0, *, proved: bool = False) -> tuple[Event, ...]:
         """The events of one payload, mostly one or none; a submitted modal gives up to three.
 
-        Slash commands and modals carry no time: `now_ms` stands in.
+        Slash commands and modals carry no time: `now_ms` stands in. `proved` says that whoever
+        acts is known to be of our workspace, where the payload itself does not prove it.
         """
         json = as_json(body)
-        kind = string(json, "type")
-        if self.me.foreign(json):
+        kind, standing = string(json, "type"), self.me.standing(json)
+        if standing is Standing.THEIRS or (standing is Standing.UNPROVED and not proved):
             found: Iterable[Event] = ()
         elif kind == "event_callback":
             found = self._callback(sub(json, "event"), key(string(json, "event_id")))

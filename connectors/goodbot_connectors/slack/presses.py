@@ -108,6 +108,13 @@ def opening(body: Json, me: str) -> Opening | None:
     return None
 
 
+def actor(body: Json) -> str:
+    """The id of whoever acts in a payload of any kind; empty for nobody in particular."""
+    event = sub(body, "event")
+    found = string(event, "user") or string(sub(body, "user"), "id") or string(body, "user_id")
+    return key(found)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Press:
     """One button of ours that was pressed."""

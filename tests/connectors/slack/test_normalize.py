@@ -153,7 +153,9 @@ def test_taking_back_is_about_what_this_person_rated_last(said: str, names: bool
     [slash] = NORMALIZER.events(body, NOW_MS)
     event = {"type": "app_mention", "user": "U0ADA0001", "ts": "1795291600.000100",
              "channel": "C0LAB0001", "text": f"<@{ME.user}> rl {said}"}  # fmt: skip
-    [typed] = NORMALIZER.events({"type": "event_callback", "event": event}, NOW_MS)
+    [typed] = NORMALIZER.events(
+        {"type": "event_callback", "team_id": ME.team, "event": event}, NOW_MS
+    )
     for command in (slash, typed):
         assert isinstance(command, CommandEvent)
         assert command.reply_to == ("1795290010.000100" if names else "")

@@ -96,11 +96,32 @@ def event_callback(app: App, event: Json, event_id: str) -> Json:
     }  # fmt: skip
 
 
+def across(workspace: Workspace, body: Json) -> Json:
+    """A callback as it is told of a channel that people of another workspace are in.
+
+    Then the wrapper names the author's workspace for a message, and ours for a reaction; a mention
+    has ours as its `team`. The shapes are those of bolt-python's own request tests.
+    """
+    event = body["event"]
+    place = event.get("channel") or event.get("item", {}).get("channel", "")
+    channel, author = workspace.channels.get(place), workspace.users.get(event.get("user", ""))
+    if channel is None or author is None:
+        return body
+    if all(workspace.users[one].team == TEAM for one in channel.members):
+        return body
+    if event["type"] == "message":
+        body |= {"team_id": author.team}
+    elif event["type"] == "app_mention" and author.team != TEAM:
+        named = {"team": TEAM, "user_team": author.team, "source_team": author.team}
+        body |= {"event": event | named}
+    return body | {"is_ext_shared_channel": True}
+
+
 def _actor(app: App, user: User) -> Json:
     return {
         "api_app_id": app.id, "token": "deprecated", "enterprise": None,
         "is_enterprise_install": False, "team": {"id": TEAM, "domain": "goodbot"},
-        "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": TEAM},
+        "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team},
     }  # fmt: skip
 
 
@@ -131,7 +152,7 @@ def view_event(kind: str, app: App, user: User, view: Json, trigger_id: str) -> 
 def slash_command(app: App, user: User, command: str, text: str, where: Json) -> Json:
     """Somebody typed `/command text`; all values are strings, as in the form that HTTP gets."""
     return {
-        "token": "deprecated", "team_id": TEAM, "team_domain": "goodbot", "user_id": user.id,
+        "token": "deprecated", "team_id": user.team, "team_domain": "goodbot", "user_id": user.id,
         "user_name": user.name, "command": command, "text": text, "api_app_id": app.id,
         "is_enterprise_install": "false", **where,
     }  # fmt: skip

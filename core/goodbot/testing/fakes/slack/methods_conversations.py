@@ -88,7 +88,7 @@ def users_info(slack: Context, arguments: Json) -> Json:
     profile = {"display_name": user.name, "real_name": user.name.title()}
     return {
         "user": {
-            "id": user.id, "team_id": TEAM, "name": user.name, "real_name": user.name.title(),
+            "id": user.id, "team_id": user.team, "name": user.name, "real_name": user.name.title(),
             "is_bot": bool(user.bot_id), "deleted": False, "profile": profile, "tz": "Europe/Berlin",
         }
     }  # fmt: skip

@@ -46,6 +46,10 @@ class People:
                 return user.id
         return self._workspace.add_user(name).id
 
+    def guest(self, name: str, team: str) -> str:
+        """The user id of a new person of another workspace, to meet in a shared channel."""
+        return self._workspace.add_user(name, team=team).id
+
     def direct(self, name: str) -> Channel:
         """This person's direct messages with the app."""
         return self._workspace.direct(self.id(name), self._app.user.id)

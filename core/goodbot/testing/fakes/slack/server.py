@@ -16,7 +16,7 @@ from goodbot.testing.fakes.slack import (
     methods_chat,
     methods_conversations,
 )
-from goodbot.testing.fakes.slack.app import App, event_callback, wanted
+from goodbot.testing.fakes.slack.app import App, across, event_callback, wanted
 from goodbot.testing.fakes.slack.delivery import Ack, Delivery, Kind, Outbox, Pace
 from goodbot.testing.fakes.slack.errors import SlackError
 from goodbot.testing.fakes.slack.faults import Faults
@@ -128,7 +128,7 @@ class FakeSlack:
     def _happened(self, event: Json) -> None:
         for found in wanted(self.app, self.workspace, event):
             payload = event_callback(self.app, found, self.workspace.mint("Ev"))
-            self.outbox.put("events_api", payload)
+            self.outbox.put("events_api", across(self.workspace, payload))
 
     def _interact(self, kind: Kind, payload: Json) -> Delivery:
         delivery = self.outbox.put(kind, payload)

@@ -30,6 +30,8 @@ class User:
     name: str
     app_id: str = ""
     bot_id: str = ""
+    team: str = TEAM
+    """Their workspace: another one where a channel is shared with its people (Slack Connect)."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -221,7 +223,7 @@ class Workspace:
         """A message as Slack's Web API and its interactions show it."""
         author = self.users[message.user]
         shape: Json = {
-            "type": "message", "user": message.user, "team": TEAM, "ts": message.ts,
+            "type": "message", "user": message.user, "team": author.team, "ts": message.ts,
             "text": message.text, "blocks": message.blocks,
         }  # fmt: skip
         if author.bot_id:

@@ -1,0 +1,166 @@
+"""Who is of our workspace is proved: channels shared with another company, and organisations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.errors import RetriableError
+from goodbot.testing.clock import VirtualClock
+from goodbot.testing.fakes.slack import FakeSlack
+from goodbot.testing.host import RecordingHost
+from goodbot_connectors.slack import SPEC
+from goodbot_connectors.slack.api import FloodError, RefusedError
+from goodbot_connectors.slack.connector import SlackConnector
+from goodbot_connectors.slack.identity import Identity, Standing
+from goodbot_connectors.slack.members import Members
+
+from tests.connectors.slack.peer import SlackPeer
+
+ME = Identity(user="U0BOT", team="T0OURS", enterprise="E0ORG")
+LONE = Identity(user="U0BOT", team="T0OURS")
+AUTHORIZED = [{"enterprise_id": "E0ORG", "team_id": "T0OURS", "is_enterprise_install": False}]
+THEIRS = {"team": "T0THEM"}
+
+
+def callback(wrapper: dict[str, Any], **event: Any) -> dict[str, Any]:
+    body = {"type": "event_callback", "team_id": "T0OURS", "authorizations": AUTHORIZED}
+    return {**body, **wrapper, "event": {"type": "message", "user": "U1", **event}}
+
+
+SHARED = {"is_ext_shared_channel": True}
+ABROAD = {"team_id": "T0THEM", "enterprise_id": "E0THEM"}
+INSIDE = {"team_id": "T0SIDE", "enterprise_id": "E0ORG"}
+CASES: list[tuple[dict[str, Any], Standing]] = [
+    (callback({}), Standing.OURS),
+    (callback({}, team="T0OURS", user_team="T0OURS"), Standing.OURS),
+    (callback(SHARED, team="T0OURS", user_team="T0OURS"), Standing.UNPROVED),
+    (callback(SHARED, type="reaction_added"), Standing.UNPROVED),
+    (callback(SHARED | ABROAD, type="reaction_added"), Standing.UNPROVED),
+    (callback(SHARED | ABROAD, team="T0THEM"), Standing.THEIRS),
+    (callback(SHARED, team="T0OURS", user_team="E0THEM"), Standing.THEIRS),
+    (callback({}, user_profile=THEIRS), Standing.THEIRS),
+    (callback({}, user_team="E0ORG"), Standing.ORGANISATION),
+    (callback(INSIDE, team="T0SIDE", user_team="T0SIDE"), Standing.UNPROVED),
+    (callback({"authorizations": [{"team_id": "T0THEM"}, *AUTHORIZED]}), Standing.OURS),
+    (callback({"authorizations": [{"team_id": "T0THEM"}]}), Standing.THEIRS),
+    ({"type": "event_callback", "event": {"type": "message", "user": "U1"}}, Standing.UNPROVED),
+    ({"command": "/rl", "team_id": "T0OURS", "user_id": "U1"}, Standing.OURS),
+    ({"command": "/rl", "team_id": "T0THEM", "user_id": "U1"}, Standing.THEIRS),
+    ({"type": "block_actions", "user": {"id": "U1"}, "team": {"id": "T0OURS"}}, Standing.UNPROVED),
+    ({"type": "block_actions", "user": {"id": "U1", "team_id": "T0OURS"}}, Standing.OURS),
+    ({"type": "block_actions", "user": {"id": "U1", "team_id": "T0THEM"}}, Standing.THEIRS),
+    (
+        {"type": "view_submission", "user": {"id": "U1", "team_id": "T0OURS"},
+         "view": {"app_installed_team_id": "T0THEM"}},
+        Standing.THEIRS,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "standing"), CASES)
+def test_what_a_payload_says_of_who_acts(body: dict[str, Any], standing: Standing) -> None:
+    assert ME.standing(body) is standing
+    if standing is not Standing.UNPROVED:
+        assert LONE.standing(body) is standing, "our organisation's id stands beside our team's"
+
+
+@pytest.mark.parametrize(
+    ("person", "ours"),
+    [
+        ({"team_id": "T0OURS"}, True),
+        ({}, False),
+        ({"team_id": "T0THEM"}, False),
+        ({"team_id": "T0OURS", "is_stranger": True}, False),
+        ({"team_id": "T0OURS", "is_bot": True}, False),
+        ({"team_id": "E0ORG", "enterprise_user": {"enterprise_id": "E0ORG"}}, False),
+        (
+            {
+                "team_id": "T0SIDE",
+                "enterprise_user": {"enterprise_id": "E0ORG", "teams": ["T0OURS"]},
+            },
+            True,
+        ),
+        (
+            {"team_id": "T0SIDE", "enterprise_user": {"enterprise_id": "E0X", "teams": ["T0OURS"]}},
+            False,
+        ),
+    ],
+)
+def test_what_slack_says_of_a_person(person: dict[str, Any], ours: bool) -> None:
+    assert ME.member(person) is ours
+
+
+class Told:
+    """A Slack that says who somebody is, or raises."""
+
+    def __init__(self, *answers: dict[str, Any] | Exception) -> None:
+        self.answers, self.asked = list(answers), 0
+
+    async def call(self, method: str, **arguments: Any) -> dict[str, Any]:
+        self.asked += 1
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return {"user": {"id": arguments["user"], **answer}}
+
+
+def members(told: Any, clock: VirtualClock) -> Members:
+    return Members(clock, lambda: told, lambda: ME)
+
+
+async def test_an_answer_is_believed_for_a_while() -> None:
+    clock, told = VirtualClock(), Told({"team_id": "T0OURS"}, {"team_id": "T0THEM"})
+    known = members(told, clock)
+    assert await known.ours("U1")
+    assert await known.ours("U1")
+    assert told.asked == 1
+    clock.advance(901)
+    assert not await known.ours("U1")
+
+
+async def test_who_cannot_be_looked_up_is_not_ours() -> None:
+    clock = VirtualClock()
+    assert not await members(Told(RefusedError("users.info", "missing_scope")), clock).ours("U1")
+    told = Told(FloodError("a pause", retry_after=30.0), {"team_id": "T0OURS"})
+    known = members(told, clock)
+    for _ in range(2):
+        with pytest.raises(RetriableError):
+            await known.ours("U1")
+    assert told.asked == 1, "a pause is kept"
+    clock.advance(31)
+    assert await known.ours("U1")
+
+
+@pytest.fixture
+async def host(slack: FakeSlack, peer: SlackPeer, tmp_path: Path) -> AsyncIterator[RecordingHost]:
+    host = RecordingHost(SPEC, environ=peer.environ, state_dir=tmp_path)
+    connector = SlackConnector(host, peer.settings)
+    await connector.start()
+    yield host
+    await connector.stop()
+    await host.close()
+    assert host.failures == []
+
+
+async def test_a_channel_shared_with_another_company(
+    slack: FakeSlack, peer: SlackPeer, host: RecordingHost
+) -> None:
+    frida, lab = slack.people.guest("frida", "T0THEIRS9"), peer.lab.id
+    ada = slack.people.id("ada")
+    slack.people.say("ada", "hello", lab, mention=True)
+    await slack.settled()
+    assert not slack.called("users.info"), "nobody is asked about where all are ours"
+    before = len(host.events)
+    said = slack.people.say("frida", "hello", lab, mention=True)
+    slack.people.react("frida", lab, said.ts, "+1")
+    slack.people.command("frida", "status", lab)
+    await slack.settled()
+    assert len(host.events) == before
+    slack.people.say("ada", "and I?", lab, mention=True)
+    await slack.settled()
+    assert {event.user.id for event in host.events} == {ada}
+    assert len(host.events) > before
+    assert frida not in {event.user.id for event in host.events}
