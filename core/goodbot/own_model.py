@@ -17,7 +17,7 @@ from typing import Any
 from goodbot.errors import ServerError
 from goodbot.events import ChannelRef, Message, UserRef
 from goodbot.secrets import Secret
-from goodbot.server import Generated
+from goodbot.server import Piece
 
 ALIAS = "goodbot"
 """What the model is called by those who want whatever is live; `goodbot-v7` is one version of it."""
@@ -84,8 +84,8 @@ class OwnModel(ABC):
         """Whether `answer` shows the model its tools and its calls come as `<tool_call>{…}</tool_call>`."""
 
     @abstractmethod
-    def answer(self, question: Question) -> AsyncGenerator[str | Generated, None]:
-        """Pieces of text, then one `Generated`. Closing it early cancels.
+    def answer(self, question: Question) -> AsyncGenerator[Piece, None]:
+        """Pieces of thought and text, then one `Generated`. Closing it early cancels.
 
         Raises ServerError, and UsageError for what is too long for the model.
         """
@@ -118,7 +118,7 @@ class NoModel(OwnModel):
     async def calls_tools(self) -> bool:
         return False
 
-    async def answer(self, question: Question) -> AsyncGenerator[str | Generated, None]:
+    async def answer(self, question: Question) -> AsyncGenerator[Piece, None]:
         raise ServerError("there is no model here that could answer")
         yield ""
 

@@ -120,7 +120,7 @@ def again(earlier: Turn, hint: Hint, room: Room) -> Prompt:
     talker = f"{earlier.talker.connector}:{earlier.talker.id}"
     while True:
         sizes = (_most(str(message["content"])) for message in earlier.messages)
-        asked = len(earlier.prompt_tokens) or sum(sizes)
+        asked = len(earlier.prompt_tokens) - earlier.thought_tokens or sum(sizes)
         said = len(earlier.tokens) + _MESSAGE if earlier.tokens else _most(earlier.response)
         if asked + said + _most(hint.told) <= room.prompt:
             break

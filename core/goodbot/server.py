@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goodbot.events import Message
+from goodbot.thoughts import Thought
 
 if TYPE_CHECKING:
     from goodbot.backend import BackendSpec
@@ -98,6 +99,8 @@ class GenerateRequest:
     conversation: str = ""
     """Opaque; the same for whatever one person says in one place. A server that keeps caches of ours keeps
     one for the next answer of the same conversation, and for nobody else."""
+    thinking: bool = False
+    """Whether it may think first, where the model's template lets one choose."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,9 +112,18 @@ class Generated:
     """The adapter version that wrote it; it never changes within one answer."""
     finish: str
     prompt_tokens: tuple[int, ...] = ()
+    """All that the answer was written after: where it thought, the thought, too."""
     tokens: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     """One a token, at the temperature of the request, by the policy that wrote it."""
+    thought: str = ""
+    """What the model thought before; no part of `text`."""
+    thought_tokens: int = 0
+    """So many of the last `prompt_tokens` are the thought's."""
+
+
+Piece = str | Thought | Generated
+"""What an answer is made of while it comes: text, what the model thinks before, and at the end the whole."""
 
 
 class Server(ABC):
@@ -130,8 +142,8 @@ class Server(ABC):
         """Go down; idempotent. Answers in flight are cut off. A server of the owner's goes on."""
 
     @abstractmethod
-    def generate(self, request: GenerateRequest) -> AsyncGenerator[str | Generated, None]:
-        """Pieces of text as they come, then one `Generated`. Closing it early cancels."""
+    def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
+        """Pieces of thought and of text as they come, then one `Generated`. Closing it early cancels."""
 
     @abstractmethod
     async def load(self, version: int, directory: Path) -> None:

@@ -38,11 +38,15 @@ class Turn:
     """The model that wrote it, where that is not `version` of ours: the answer is off-policy then."""
     context: tuple[tuple[str, str], ...] = ()
     """Turn and person (`connector:id`) of each earlier exchange in `messages`, oldest first."""
+    thought: str = ""
+    """What the model thought before it answered: shown only on request, never in a prompt."""
+    thought_tokens: int = 0
+    """So many of the last `prompt_tokens` are the thought's."""
 
     def without(self, gone: Callable[[str, str], bool]) -> Turn:
         """The turn with those earlier exchanges, `gone(turn, person)`, taken out of its prompt.
 
-        Its tokens are those of another prompt then, so they are dropped.
+        Its tokens are those of another prompt then, and its thought may repeat them: both are dropped.
         """
         kept = [not gone(*exchange) for exchange in self.context]
         if all(kept):
@@ -54,7 +58,7 @@ class Turn:
             self,
             messages=[*self.messages[:start], *left, self.messages[-1]],
             context=tuple(c for c, keep in zip(self.context, kept, strict=True) if keep),
-            prompt_tokens=(), tokens=(), logprobs=(),
+            prompt_tokens=(), tokens=(), logprobs=(), thought="", thought_tokens=0,
         )  # fmt: skip
 
     @property
@@ -73,7 +77,7 @@ class Turn:
         kept = [message for message in self.messages[:start] if message["role"] == "system"]
         return replace(
             self, messages=[*kept, *self.messages[start:]], context=(), prompt_tokens=(), tokens=(),
-            logprobs=(),
+            logprobs=(), thought="", thought_tokens=0,
         )  # fmt: skip
 
     def said(self, which: Callable[[str, str], bool]) -> list[str]:

@@ -53,6 +53,9 @@ _CHARACTERS_A_TOKEN = 200
 """More no token of a text has; the longest of known vocabularies are runs of spaces."""
 _FEWEST_CHARACTERS = 100_000
 """An answer may have so many whatever `max_tokens` says."""
+_THOUGHT = "I thought until I had no room left to answer: ask me again, or more briefly."
+_CUT = "it thought until max_tokens: raise [serving] max_tokens, or set thinking = false"
+_NEVER = "it ended its answer within a thought, and said nothing"
 _LONGEST_PAUSE = 60.0
 """Seconds between two attempts to record an answer while the disk fails."""
 
@@ -104,7 +107,8 @@ class Writer:
             response=generated.text, version=generated.version, model=self._model.name,
             temperature=self.config.temperature, created_at=self._clock.now(),
             prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,
-            logprobs=generated.logprobs, context=prompt.context,
+            logprobs=generated.logprobs, context=prompt.context, thought=generated.thought,
+            thought_tokens=generated.thought_tokens,
         )  # fmt: skip
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
         return await self._store.write(lambda db: _insert(db, asked, turn, trainable=trainable))
@@ -122,6 +126,7 @@ class Writer:
             temperature=self.config.temperature,
             seed=_seed(self.config.seed, asked.event),
             version=self._version_for(asked.channel),
+            thinking=self.config.thinking,
             conversation=_conversation(asked.channel, asked.talker),
         )
         return await self._streamed(request, stream)
@@ -135,15 +140,17 @@ class Writer:
                     now = self._clock.monotonic()
                     begun = now if begun is None else begun
                     whole = isinstance(piece, Generated)
-                    size = len(piece.text) if whole else size + len(piece)
+                    text = piece if isinstance(piece, str) else piece.text
+                    size = len(text) if whole else size + len(text)
                     if size > most or now - begun > _LONGEST_ANSWER:
                         raise ServerError(
                             "the model server does not come to an end with an answer, which was cut "
                             "off: look at what [serving] url leads to"
                         )
                     if whole:
-                        return piece
-                    await stream.append(piece)
+                        return self._looked_at(piece)
+                    if isinstance(piece, str):
+                        await stream.append(piece)
             raise ServerError("the model server ended an answer half way")
         except (AdapterError, ServerError) as error:
             if begun is not None or request.version is None:
@@ -153,6 +160,12 @@ class Writer:
             )
         return await self._streamed(dataclasses.replace(request, version=None), stream)
 
+    def _looked_at(self, answer: Generated) -> Generated:
+        """Say so where there is a thought and no answer."""
+        if answer.thought and not answer.text.strip():
+            logger.warning(_CUT if answer.finish == "length" else _NEVER)
+        return answer
+
     def reply(self, turn: Turn, reply_to: str = "") -> Reply:
         """A turn as it goes out, with buttons where somebody who may press them sees them."""
         if turn.channel.kind is ChannelKind.PRIVATE:
@@ -160,7 +173,7 @@ class Writer:
         else:
             shown = self.connectors[turn.channel.connector].group_buttons
         row = STAR_ROW if self.config.stars else THUMBS
-        text = turn.response if turn.response.strip() else EMPTY
+        text = turn.response if turn.response.strip() else (_THOUGHT if turn.thought else EMPTY)
         return Reply(
             text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to,
             buttons=row if shown else (),

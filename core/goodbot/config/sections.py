@@ -38,6 +38,8 @@ class ServingConfig:
     """The server's own settings, `[serving.settings]`."""
     temperature: float = 0.7
     max_tokens: int = 512
+    thinking: bool = False
+    """Whether the model thinks before it answers, where its template lets one choose."""
     system_prompt: str = ""
     history: int = 8
     """Earlier exchanges of the same conversation that go into the prompt."""

@@ -16,7 +16,9 @@ from goodbot.errors import ServerError
 from goodbot.own_model import FarSide, without_tools
 from goodbot.server import Generated, GenerateRequest
 from goodbot.serving.sse import EventStream
+from goodbot.serving.thinking import Reader
 from goodbot.serving.upstream import Upstream, said
+from goodbot.thoughts import Marks, Thought
 
 PATH = "/v1/chat/completions"
 _BROKEN_OFF = ("abort", "error")
@@ -34,13 +36,21 @@ class Completion:
     logprobs: tuple[float, ...] = ()
     first: Mapping[str, float] = field(default_factory=dict[str, float])
     """The likeliest first tokens by their text, where they were asked for (`top_logprobs`)."""
+    thought: str = ""
+    thought_tokens: int = 0
+    """So many of the last `prompt_tokens` are the thought's."""
 
     def by(self, version: int) -> Generated:
         """As the answer of a version."""
         return Generated(
             text=self.text, version=version, finish=self.finish, prompt_tokens=self.prompt_tokens,
-            tokens=self.tokens, logprobs=self.logprobs,
+            tokens=self.tokens, logprobs=self.logprobs, thought=self.thought,
+            thought_tokens=self.thought_tokens,
         )  # fmt: skip
+
+
+Part = str | Thought | Completion
+"""What an answer comes as; the last one is the whole."""
 
 
 def body(name: str, request: GenerateRequest) -> dict[str, Any]:
@@ -62,13 +72,14 @@ def far_side(upstream: Upstream, version: int, fields: Mapping[str, Any]) -> Far
 
 
 async def stream(
-    upstream: Upstream, body: Mapping[str, Any], path: str = PATH
-) -> AsyncGenerator[str | Completion]:
-    """Ask for one answer: pieces of text, then one `Completion`. Closing it early hangs up.
+    upstream: Upstream, body: Mapping[str, Any], path: str = PATH, opened: Marks | None = None
+) -> AsyncGenerator[Part]:
+    """Ask for one answer: its pieces, then one `Completion`. Closing it early hangs up.
 
+    `opened`: the model's template begins such a thought.
     Raises ServerError: `StatusError` for an error status, `Unreachable` where nobody answers.
     """
-    answer = _Answer(upstream.place)
+    answer = _Answer(upstream.place, Reader(opened))
     async with upstream.stream(path, {**body, "stream": True}) as (kind, pieces):
         if kind == "application/json":  # it does not stream, whatever was asked
             data = b"".join([piece async for piece in pieces])
@@ -86,6 +97,8 @@ async def stream(
                 for data in events.end():
                     for text in answer.event(data):
                         yield text
+    for text in answer.rest():
+        yield text
     yield answer.completion()
 
 
@@ -105,18 +118,18 @@ async def first_tokens(
 class _Answer:
     """Adds up the chunks of one answer."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, reader: Reader) -> None:
         self.done = False
         self._place = place
-        self._text: list[str] = []
+        self._reader = reader
         self._finish = ""
         self._prompt: tuple[int, ...] = ()
         self._tokens: list[int] = []
         self._logprobs: list[float] = []
         self._first: dict[str, float] = {}
 
-    def event(self, data: str) -> list[str]:
-        """The new text of one event."""
+    def event(self, data: str) -> list[str | Thought]:
+        """What is new in one event."""
         if data.strip() == "[DONE]":
             self.done = True
             return []
@@ -127,26 +140,30 @@ class _Answer:
         if chunk.get("error"):
             raise ServerError(f"{self._place} failed: {said(chunk) or 'it does not say why'}")
         extension = as_object(chunk.get("sglext"))
+        before = len(self._tokens)
         self._prompt = (
             self._prompt or ids(chunk.get("prompt_token_ids")) or ids(extension.get("input_ids"))
         )
         for written in as_list(extension.get("output_ids"))[:1]:
             self._tokens += ids(written)
         choices = as_list(chunk.get("choices"))
-        return [text for choice in choices[:1] if (text := self._choice(as_object(choice)))]
+        return [
+            piece for choice in choices[:1] for piece in self._choice(as_object(choice), before)
+        ]
 
-    def _choice(self, choice: Mapping[str, Any]) -> str:
+    def rest(self) -> list[str | Thought]:
+        """What was held back until the end."""
+        return self._reader.end(len(self._tokens), cut=self._finish == "length")
+
+    def _choice(self, choice: Mapping[str, Any], before: int) -> list[str | Thought]:
         self._prompt = self._prompt or ids(choice.get("prompt_token_ids"))
         self._tokens += ids(choice.get("token_ids"))
         self._add_logprobs(as_object(choice.get("logprobs")))
         if isinstance(finish := choice.get("finish_reason"), str):
             self._finish = finish
         delta = as_object(choice.get("delta") or choice.get("message"))
-        text = delta.get("content")
-        if not isinstance(text, str):
-            return ""
-        self._text.append(text)
-        return text
+        one = len(self._tokens) - before <= 1  # of several, some may be the thought's
+        return self._reader.delta(delta, before if one else -1)
 
     def _add_logprobs(self, told: Mapping[str, Any]) -> None:
         for entry in map(as_object, as_list(told.get("content"))):
@@ -160,10 +177,12 @@ class _Answer:
             raise ServerError(f"{self._place} broke its answer off")
         paired = self._prompt and len(self._tokens) == len(self._logprobs)
         told = paired and all(map(math.isfinite, self._logprobs))
-        return Completion(
-            text="".join(self._text), finish=self._finish or "stop", prompt_tokens=self._prompt,
-            tokens=tuple(self._tokens) if told else (),
-            logprobs=tuple(self._logprobs) if told else (), first=self._first,
+        return self._reader.completed(
+            Completion(
+                text="", finish=self._finish or "stop", prompt_tokens=self._prompt,
+                tokens=tuple(self._tokens) if told else (),
+                logprobs=tuple(self._logprobs) if told else (), first=self._first,
+            )
         )  # fmt: skip
 
 

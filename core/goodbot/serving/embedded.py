@@ -14,8 +14,9 @@ from pathlib import Path
 
 from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
-from goodbot.server import BASE, Generated, GenerateRequest, Server, ServerParts
+from goodbot.server import BASE, Generated, GenerateRequest, Piece, Server, ServerParts
 from goodbot.serving.sampler_process import SamplerProcess
+from goodbot.thoughts import Thought
 
 logger = logging.getLogger(__name__)
 
@@ -52,16 +53,19 @@ class EmbeddedServer(Server):
     def healthy(self) -> bool:
         return self._away or self._sampler.alive()
 
-    async def generate(self, request: GenerateRequest) -> AsyncGenerator[str | Generated, None]:
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         while not self._open.is_set():  # it may be shut again before this goes on
             await self._open.wait()
         with self._counted():
             async with self._sampler.request(
                 "generate", messages=list(request.messages), max_tokens=request.max_tokens,
                 temperature=request.temperature, seed=request.seed, version=request.version,
-                conversation=request.conversation,
+                conversation=request.conversation, thinking=request.thinking,
             ) as answers:  # fmt: skip
                 async for answer in answers:
+                    if answer["event"] == "thought":
+                        yield Thought(str(answer["text"]))
+                        continue
                     if answer["event"] == "text":
                         yield str(answer["text"])
                         continue
@@ -72,6 +76,8 @@ class EmbeddedServer(Server):
                         prompt_tokens=tuple(answer.get("prompt_tokens") or ()),
                         tokens=tuple(answer.get("tokens") or ()),
                         logprobs=tuple(answer.get("logprobs") or ()),
+                        thought=str(answer.get("thought") or ""),
+                        thought_tokens=int(answer.get("thought_tokens") or 0),
                     )
                     return
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from goodbot.errors import ServerError
@@ -20,30 +21,49 @@ from goodbot.own_model import without_tools
 from goodbot.server import GenerateRequest
 from goodbot.serving.chat import Completion, as_list, as_object, ids, number
 from goodbot.serving.sse import EventStream
+from goodbot.serving.thinking import Reader, options
 from goodbot.serving.upstream import Upstream, said
+from goodbot.thoughts import Marks, Thought, opened_by
 
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
 
 
-async def prompt(upstream: Upstream, messages: Sequence[Message]) -> tuple[int, ...]:
-    """A conversation as the model sees it, by the template in the GGUF file. Raises ServerError."""
+__all__ = ["Completion", "Prompt", "first", "prompt", "write"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prompt:
+    """A conversation as the model sees it."""
+
+    tokens: tuple[int, ...]
+    opened: Marks | None
+    """The thought that it ends within."""
+
+
+async def prompt(
+    upstream: Upstream, messages: Sequence[Message], *, thinking: bool = False
+) -> Prompt:
+    """A conversation by the template in the GGUF file. Raises ServerError."""
     plain, tools = without_tools(messages)
-    body = {"messages": plain, **({"tools": tools} if tools else {})}
+    body = {
+        "messages": plain, "chat_template_kwargs": options(thinking),
+        **({"tools": tools} if tools else {}),
+    }  # fmt: skip
     templated = await _asked(upstream, "/apply-template", body)
     content = {"content": templated.get("prompt"), "add_special": True, "parse_special": True}
     found = ids((await _asked(upstream, "/tokenize", content)).get("tokens"))
     if not found:
         raise ServerError(f"{upstream.place} made no prompt of the conversation")
-    return found
+    return Prompt(tokens=found, opened=opened_by(str(templated.get("prompt"))))
 
 
 async def write(
-    upstream: Upstream, given: tuple[int, ...], request: GenerateRequest
-) -> AsyncGenerator[str | Completion]:
-    """One answer: pieces of text, then the whole. Raises ServerError."""
+    upstream: Upstream, given: Prompt, request: GenerateRequest
+) -> AsyncGenerator[str | Thought | Completion]:
+    """One answer: its pieces, then the whole. Raises ServerError."""
     answer = _Answer(upstream.place, given, request.temperature)
     body = {
-        "prompt": list(given), "n_predict": request.max_tokens, "temperature": request.temperature,
+        "prompt": list(given.tokens), "n_predict": request.max_tokens, "temperature": request.temperature,
         "seed": request.seed & 0x7FFFFFFF, "samplers": ["temperature"], "n_probs": 1,
         "post_sampling_probs": True, "cache_prompt": True, "stream": True,
     }  # fmt: skip
@@ -51,11 +71,13 @@ async def write(
     async with upstream.stream("/completion", body) as (_, pieces):
         async for piece in pieces:
             for data in events.feed(piece):
-                if text := answer.event(data):
+                for text in answer.event(data):
                     yield text
         for data in events.end():
-            if text := answer.event(data):
+            for text in answer.event(data):
                 yield text
+    for text in answer.rest():
+        yield text
     yield answer.completion()
 
 
@@ -101,24 +123,25 @@ async def _asked(upstream: Upstream, path: str, body: Mapping[str, Any]) -> dict
 class _Answer:
     """Adds up the events of one answer."""
 
-    def __init__(self, place: str, given: tuple[int, ...], temperature: float) -> None:
+    def __init__(self, place: str, given: Prompt, temperature: float) -> None:
         self._place = place
-        self._given = given
+        self._given = given.tokens
+        self._reader = Reader(given.opened)
         self._sampled = temperature > 0
-        self._text: list[str] = []
         self._tokens: list[int] = []
         self._logprobs: list[float] = []
         self._finish = ""
         self._predicted = -1
 
-    def event(self, data: str) -> str:
-        """The new text of one event. Raises ServerError."""
+    def event(self, data: str) -> list[str | Thought]:
+        """What is new in one event. Raises ServerError."""
         try:
             chunk = as_object(json.loads(data))
         except (ValueError, RecursionError):
             raise ServerError(f"{self._place} sent something that is no answer") from None
         if chunk.get("error"):
             raise ServerError(f"{self._place} failed: {said(chunk) or 'it does not say why'}")
+        before = len(self._tokens)
         self._tokens += ids(chunk.get("tokens"))
         for entry in map(as_object, as_list(chunk.get("completion_probabilities"))):
             chance = number(entry.get("prob"))
@@ -127,11 +150,12 @@ class _Answer:
             self._finish = _FINISH.get(str(chunk.get("stop_type")), "stop")
             predicted = chunk.get("tokens_predicted")
             self._predicted = predicted if isinstance(predicted, int) else -1
-        text = chunk.get("content")
-        if not isinstance(text, str):
-            return ""
-        self._text.append(text)
-        return text
+        one = len(self._tokens) - before <= 1
+        return self._reader.delta({"content": chunk.get("content")}, before if one else -1)
+
+    def rest(self) -> list[str | Thought]:
+        """What was held back until the end."""
+        return self._reader.end(len(self._tokens), cut=self._finish == "length")
 
     def completion(self) -> Completion:
         """The whole. Raises ServerError if the end did not come."""
@@ -142,8 +166,10 @@ class _Answer:
             and len(self._tokens) == len(self._logprobs) == self._predicted
             and all(map(math.isfinite, self._logprobs))
         )
-        return Completion(
-            text="".join(self._text), finish=self._finish, prompt_tokens=self._given,
-            tokens=tuple(self._tokens) if told else (),
-            logprobs=tuple(min(0.0, n) for n in self._logprobs) if told else (),
+        return self._reader.completed(
+            Completion(
+                text="", finish=self._finish, prompt_tokens=self._given,
+                tokens=tuple(self._tokens) if told else (),
+                logprobs=tuple(min(0.0, n) for n in self._logprobs) if told else (),
+            )
         )  # fmt: skip

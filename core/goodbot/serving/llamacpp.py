@@ -18,6 +18,7 @@ import logging
 import shutil
 from collections import Counter
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
 from goodbot.models.directory import read_config
 from goodbot.own_model import ALIAS, FarSide, without_tools
-from goodbot.server import BASE, AdapterFormat, Generated, GenerateRequest, Server, ServerParts
+from goodbot.server import BASE, AdapterFormat, GenerateRequest, Piece, Server, ServerParts
 from goodbot.serving import llama_api
 from goodbot.serving.flights import Flights
 from goodbot.serving.llama_process import LlamaProcess
 from goodbot.serving.plugin import LlamaCppSettings
+from goodbot.serving.thinking import options
 from goodbot.serving.upstream import Unreachable
 
 logger = logging.getLogger(__name__)
@@ -92,23 +94,23 @@ class LlamaCppServer(Server):
         child = self._children.get(self._active)
         return self._up and child is not None and child.alive
 
-    async def generate(self, request: GenerateRequest) -> AsyncGenerator[str | Generated, None]:
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
         version = self._active if request.version is None else request.version
         child = await self._child(version)
         async with self._asking(child):
-            given = await llama_api.prompt(child.upstream, request.messages)
+            given = await llama_api.prompt(
+                child.upstream, request.messages, thinking=request.thinking
+            )
             answer = llama_api.write(child.upstream, given, request)
             async with contextlib.aclosing(answer) as pieces:
                 async for piece in pieces:
-                    if isinstance(piece, str):
+                    if not isinstance(piece, llama_api.Completion):
                         yield piece
                         continue
-                    yield Generated(
-                        text=piece.text, version=version, finish=piece.finish,
-                        prompt_tokens=piece.prompt_tokens if piece.tokens else (),
-                        tokens=piece.tokens, logprobs=piece.logprobs,
-                    )  # fmt: skip
+                    yield replace(
+                        piece, prompt_tokens=piece.prompt_tokens if piece.tokens else ()
+                    ).by(version)
 
     @contextlib.asynccontextmanager
     async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
@@ -122,7 +124,7 @@ class LlamaCppServer(Server):
                 fields={
                     "model": ALIAS, "messages": messages, "max_tokens": request.max_tokens, "top_k": 0,
                     "temperature": request.temperature, "top_p": 1.0, "min_p": 0.0,
-                    "chat_template_kwargs": {"enable_thinking": False},
+                    "chat_template_kwargs": options(request.thinking),
                     **({"tools": tools} if tools else {}),
                 },
                 tells=False,  # its OpenAI API gives log-probs by text, without token ids
@@ -136,7 +138,7 @@ class LlamaCppServer(Server):
         child = await self._child(version)
         async with self._asking(child):
             given = await llama_api.prompt(child.upstream, messages)
-            return await llama_api.first(child.upstream, given, top)
+            return await llama_api.first(child.upstream, given.tokens, top)
 
     async def load(self, version: int, directory: Path) -> None:
         if version == BASE or version in self._directories:

@@ -15,7 +15,9 @@ from goodbot.server import GenerateRequest, ServerParts
 from goodbot.serving import chat, listing, temperature
 from goodbot.serving.chat import Completion
 from goodbot.serving.remote import RemoteServer
+from goodbot.serving.thinking import options
 from goodbot.serving.upstream import Reply, StatusError
+from goodbot.thoughts import Thought
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +92,9 @@ class LoraServer(RemoteServer):
         drawn_by = self.follows_temperature or temperature.makes_no_difference(request.temperature)
         return drawn_by and not self._refuses_logprobs
 
-    async def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[str | Completion]:
+    async def write(
+        self, name: str, request: GenerateRequest
+    ) -> AsyncGenerator[str | Thought | Completion]:
         try:
             async with contextlib.aclosing(super().write(name, request)) as pieces:
                 async for piece in pieces:
@@ -111,7 +115,7 @@ class LoraServer(RemoteServer):
             # The model's own generation_config.json may cut the distribution: log-probs would not be
             # those that the tokens are drawn by.
             "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0,
-            "chat_template_kwargs": {"enable_thinking": False},  # as it is trained
+            "chat_template_kwargs": options(request.thinking),
         }  # fmt: skip
         if self.tells_logprobs(request):
             body["logprobs"] = True

@@ -17,6 +17,7 @@ from goodbot.errors import AdapterError, ServerError
 from goodbot.server import AdapterFormat, GenerateRequest, ServerParts
 from goodbot.serving import chat
 from goodbot.serving.remote import RemoteServer
+from goodbot.serving.thinking import options
 from goodbot.serving.token_text import decoder
 from goodbot.serving.upstream import Reply, StatusError
 
@@ -104,7 +105,7 @@ class MlxServer(RemoteServer):
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
         body = {
             **super().body(name, request), **self._model(name), "top_k": 0, "min_p": 0.0,
-            "chat_template_kwargs": {"enable_thinking": False},
+            "chat_template_kwargs": options(request.thinking),
         }  # fmt: skip
         del body["seed"]  # a request with one is answered alone, all others wait
         return body

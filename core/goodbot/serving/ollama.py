@@ -27,6 +27,7 @@ from goodbot.serving.ollama_api import OllamaApi, digest_of
 from goodbot.serving.ollama_tags import Made, OllamaSettings, Tags, repository
 from goodbot.serving.remote import RemoteServer
 from goodbot.serving.upstream import StatusError
+from goodbot.thoughts import Thought
 
 logger = logging.getLogger(__name__)
 
@@ -224,7 +225,9 @@ class OllamaServer(RemoteServer):
 
     # answers
 
-    def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[str | Completion]:
+    def write(
+        self, name: str, request: GenerateRequest
+    ) -> AsyncGenerator[str | Thought | Completion]:
         """One answer. Ollama tells no token ids, so its log-probs are not kept: training recomputes them."""
         self._proven.clear()
         return self._api.chat(_body(name, request))
@@ -279,7 +282,7 @@ def _body(name: str, request: GenerateRequest) -> dict[str, Any]:
     """For `/api/chat`: the whole distribution, whatever the model's own parameters say."""
     messages, tools = without_tools(request.messages)
     return {
-        "model": name, "messages": messages, "think": False,
+        "model": name, "messages": messages, "think": request.thinking,
         **({"tools": tools} if tools else {}),
         "options": {
             "temperature": request.temperature, "seed": request.seed & 0x7FFFFFFF,

@@ -14,7 +14,9 @@ from typing import Any
 
 from goodbot.errors import ServerError
 from goodbot.serving.chat import Completion, as_list, as_object, tops
+from goodbot.serving.thinking import Reader
 from goodbot.serving.upstream import Reply, StatusError, Unreachable, Upstream, said
+from goodbot.thoughts import Thought
 
 _QUICK_SECONDS = 30.0
 _UPLOAD_SECONDS = 3600.0
@@ -32,6 +34,8 @@ class Shown:
     remote: bool
     """It runs in Ollama's cloud."""
     modelfile: str
+    thinks: bool = False
+    """It can be told to think first."""
 
 
 class OllamaApi:
@@ -63,6 +67,7 @@ class OllamaApi:
         return Shown(
             form=str(details.get("format", "")), remote=bool(told.get("remote_host")),
             modelfile=modelfile if isinstance(modelfile, str) else "",
+            thinks="thinking" in as_list(told.get("capabilities")),
         )  # fmt: skip
 
     async def upload(self, blob: str, file: Path) -> None:
@@ -117,19 +122,21 @@ class OllamaApi:
         body: dict[str, Any] = {"model": name, "messages": []}
         await self._done("/api/chat", body, "POST", seconds=LOAD_SECONDS)
 
-    async def chat(self, body: Mapping[str, Any]) -> AsyncGenerator[str | Completion]:
-        """Pieces of text, then one `Completion`. Closing it early ends the answer there too."""
-        pieces: list[str] = []
+    async def chat(self, body: Mapping[str, Any]) -> AsyncGenerator[str | Thought | Completion]:
+        """The pieces, then one `Completion`. Closing it early ends the answer there too."""
+        reader = Reader()
+        if body.get("think") and not (await self.show(str(body["model"]))).thinks:
+            body = {**body, "think": False}  # it refuses what its template cannot do
         async for line in self._lines("/api/chat", body):
             if line.get("error"):
                 raise ServerError(f"{self._upstream.place} failed: {said(line)}")
-            text = as_object(line.get("message")).get("content")
-            if isinstance(text, str) and text:
-                pieces.append(text)
-                yield text
+            for piece in reader.delta(as_object(line.get("message")), 0):
+                yield piece
             if line.get("done") is True:
                 finish = "length" if line.get("done_reason") == "length" else "stop"
-                yield Completion(text="".join(pieces), finish=finish)
+                for piece in reader.end(0, cut=finish == "length"):
+                    yield piece
+                yield reader.completed(Completion(text="", finish=finish))
                 return
         raise ServerError(f"{self._upstream.place} broke its answer off")
 

@@ -8,7 +8,6 @@ import json
 import math
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
-from pathlib import Path
 
 from goodbot.clock import Clock
 from goodbot.config import ServingConfig
@@ -18,11 +17,10 @@ from goodbot.models import ResolvedModel
 from goodbot.own_model import FarSide, OwnModel, Question
 from goodbot.people.authorization import Authorization
 from goodbot.prompts import Room
-from goodbot.server import BASE, Generated, GenerateRequest, Server
+from goodbot.server import BASE, GenerateRequest, Piece, Server
+from goodbot.serving.thinking import chat_template
 from goodbot.training.settings import shape
 from goodbot.training.tenancy import Tenancy
-
-_LONGEST_TEMPLATE = 1 << 20
 
 
 class ServedModel(OwnModel):
@@ -58,10 +56,10 @@ class ServedModel(OwnModel):
 
     async def calls_tools(self) -> bool:
         if self._template is None:
-            self._template = await asyncio.to_thread(_template, self._model.path)
+            self._template = await asyncio.to_thread(chat_template, self._model.path)
         return "tools" in self._template and "<tool_call>" in self._template
 
-    async def answer(self, question: Question) -> AsyncGenerator[str | Generated, None]:
+    async def answer(self, question: Question) -> AsyncGenerator[Piece, None]:
         request = self._request(question)
         await self._present()
         begun = False
@@ -115,7 +113,7 @@ class ServedModel(OwnModel):
                 self._config.temperature if question.temperature is None else question.temperature
             ),
             seed=secrets.randbits(31) if question.seed is None else question.seed & 0x7FFFFFFF,
-            version=version,
+            version=version, thinking=self._config.thinking,
             conversation="\n".join(
                 (place.connector, place.account, place.id, place.thread, question.user.id)
             ),
@@ -132,15 +130,3 @@ class ServedModel(OwnModel):
                 f"the prompt is too long for {self._model.name}, which reads "
                 f"{self._room.context} tokens: send less of the conversation"
             )
-
-
-def _template(path: Path) -> str:
-    """The model's chat template, as tokenizers look for it; empty where there is none."""
-    file = path / "chat_template.jinja"
-    try:
-        if file.is_file():
-            return file.read_text("utf-8", "replace")[:_LONGEST_TEMPLATE]
-        found = json.loads((path / "tokenizer_config.json").read_bytes()).get("chat_template")
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return ""
-    return found if isinstance(found, str) else json.dumps(found or "")

@@ -5,8 +5,7 @@ A subclass says what its server does differently, by overriding:
 * `attach(name, directory)` and `detach(name)`: load an adapter under a name of its own, and forget it.
 * `offered()`: the names that the server has now; by default what `/v1/models` lists. A server that lists no
   adapters returns what the driver itself keeps.
-* `body(name, request)`: the JSON of `/v1/chat/completions`; or `write(name, request)` whole, for another API:
-  an async generator of pieces of text and one `Completion`.
+* `body(name, request)`: the JSON of `/v1/chat/completions`; or `write(name, request)` whole, for another API.
 * `look()`: is it this kind of server, can it do what is needed, and what does it call the base model?
 * `leftovers(directory)`: adapters of ours that an earlier run left there. `pulse()`: is it well?
   `forgotten(error)`: does this error say that a name is gone? All three have defaults.
@@ -31,13 +30,14 @@ from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
 from goodbot.models.servers import ServedModel
 from goodbot.own_model import FarSide
-from goodbot.server import BASE, Generated, GenerateRequest, Server, ServerParts
+from goodbot.server import BASE, GenerateRequest, Piece, Server, ServerParts
 from goodbot.serving import chat, listing
-from goodbot.serving.chat import Completion
+from goodbot.serving.chat import Completion, Part
 from goodbot.serving.chores import Chores
 from goodbot.serving.flights import Flights
 from goodbot.serving.listing import PREFIX
 from goodbot.serving.pulse import Pulse
+from goodbot.serving.thinking import opened
 from goodbot.serving.upstream import StatusError, Unreachable, Upstream
 
 logger = logging.getLogger(__name__)
@@ -101,9 +101,10 @@ class RemoteServer(Server):
         """A request to `/v1/chat/completions`: the whole distribution, whatever the server's defaults."""
         return chat.body(name, request)
 
-    def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[str | Completion]:
-        """One answer under `name`."""
-        return chat.stream(self.upstream, self.body(name, request))
+    def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[Part]:
+        """One answer under `name`: its pieces, and one `Completion`."""
+        begun = opened(self.parts.model.path, thinking=request.thinking)
+        return chat.stream(self.upstream, self.body(name, request), opened=begun)
 
     async def start(self) -> None:
         """Connect, or look again after trouble: what is loaded and still there stays as it is."""
@@ -141,7 +142,7 @@ class RemoteServer(Server):
     def trouble(self) -> str:
         return self._pulse.down or self.complaint
 
-    async def generate(self, request: GenerateRequest) -> AsyncGenerator[str | Generated, None]:
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
         version = self._active if request.version is None else request.version
         try:
@@ -160,15 +161,13 @@ class RemoteServer(Server):
             async for piece in pieces:
                 yield piece
 
-    async def _written(
-        self, version: int, request: GenerateRequest
-    ) -> AsyncGenerator[str | Generated]:
+    async def _written(self, version: int, request: GenerateRequest) -> AsyncGenerator[Piece]:
         name = self.name_of(version)
         with self._flights.on(name):
             try:
                 async with contextlib.aclosing(self.write(name, request)) as pieces:
                     async for piece in pieces:
-                        yield piece if isinstance(piece, str) else piece.by(version)
+                        yield piece.by(version) if isinstance(piece, Completion) else piece
             except Unreachable as error:
                 self._pulse.down = str(error)
                 raise

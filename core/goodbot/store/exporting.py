@@ -46,7 +46,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
         found.append({
             "id": id_, "at": turn.created_at, "connector": turn.channel.connector,
             "channel": turn.channel.kind.value, "model": turn.model, "version": turn.version,
-            "messages": list(turn.messages), "answer": turn.response,
+            "messages": list(turn.messages), "answer": turn.response, "thought": turn.thought,
             "instead_of": instead_of, "ratings": dict(sorted(json.loads(ratings).items())),
             "remarks": said[id_], "choices": choices.get(id_, []),
         })  # fmt: skip

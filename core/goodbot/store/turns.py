@@ -18,7 +18,7 @@ from goodbot.turns import Turn
 _COLUMNS = (
     "id, connector, account, channel, channel_kind, thread, talker, messages, response, prompt_tokens,"
     " tokens, logprobs, temperature, model, version, scope, kind, origin, context, created_at,"
-    " answered_by"
+    " answered_by, thought, thought_tokens"
 )
 
 
@@ -56,14 +56,15 @@ class RatedTurn:
 async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> None:
     """Store an answer; `trainable` False keeps it as context only."""
     await db.execute(
-        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 22)})",  # noqa: S608
+        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 24)})",  # noqa: S608
         (
             turn.id, turn.channel.connector, turn.channel.account, turn.channel.id,
             turn.channel.kind, turn.channel.thread, turn.talker.id,
             codec.dump_json(list(turn.messages)), turn.response, codec.pack_ints(turn.prompt_tokens),
             codec.pack_ints(turn.tokens), codec.pack_floats(turn.logprobs), turn.temperature,
             turn.model, turn.version, turn.scope, turn.kind, turn.origin,
-            codec.dump_json(list(turn.context)), turn.created_at, turn.answered_by, trainable,
+            codec.dump_json(list(turn.context)), turn.created_at, turn.answered_by,
+            turn.thought, turn.thought_tokens, trainable,
         ),
     )  # fmt: skip
 
@@ -71,12 +72,12 @@ async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> No
 async def set_prompt(db: aiosqlite.Connection, turn: Turn) -> None:
     """Replace the prompt of a stored turn, and the tokens that depend on it."""
     await db.execute(
-        "UPDATE turns SET messages = ?, context = ?, prompt_tokens = ?, tokens = ?, logprobs = ?"
-        " WHERE id = ?",
+        "UPDATE turns SET messages = ?, context = ?, prompt_tokens = ?, tokens = ?, logprobs = ?,"
+        " thought = ?, thought_tokens = ? WHERE id = ?",
         (
             codec.dump_json(list(turn.messages)), codec.dump_json(list(turn.context)),
             codec.pack_ints(turn.prompt_tokens), codec.pack_ints(turn.tokens),
-            codec.pack_floats(turn.logprobs), turn.id,
+            codec.pack_floats(turn.logprobs), turn.thought, turn.thought_tokens, turn.id,
         ),
     )  # fmt: skip
 
@@ -85,7 +86,7 @@ def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
     """The turn in a row of `COLUMNS`."""
     (id_, connector, account, channel, kind, thread, talker, messages, response, prompt_tokens, tokens,
      logprobs, temperature, model, version, scope, turn_kind, origin, context, created_at,
-     answered_by) = row  # fmt: skip
+     answered_by, thought, thought_tokens) = row  # fmt: skip
     return Turn(
         id=str(id_),
         channel=ChannelRef(
@@ -107,6 +108,8 @@ def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
         context=tuple((id_, who) for id_, who in json.loads(str(context))),
         created_at=float(created_at),  # pyright: ignore[reportArgumentType]
         answered_by=str(answered_by),
+        thought=str(thought),
+        thought_tokens=int(thought_tokens),  # pyright: ignore[reportArgumentType]
     )  # fmt: skip
 
 
@@ -173,7 +176,7 @@ async def conversation(db: aiosqlite.Connection, channel: ChannelRef, limit: int
     rows = await fetch(
         db,
         f"SELECT t.id, t.connector || ':' || t.talker, {QUESTION}, t.response,"  # noqa: S608
-        " length(t.tokens) / 4, length(t.prompt_tokens) / 4,"
+        " length(t.tokens) / 4, length(t.prompt_tokens) / 4 - t.thought_tokens,"
         " (SELECT sum(length(CAST(json_extract(value, '$.content') AS BLOB))) FROM json_each(t.messages)),"
         " json_array_length(t.messages) FROM turns t LEFT JOIN retries r ON r.turn = t.id"
         " WHERE (t.connector, t.account, t.channel, t.thread) = (?, ?, ?, ?) AND t.response <> ''"

@@ -63,7 +63,7 @@ class Answering(contextlib.AbstractAsyncContextManager["Answering"]):
         piece = await anext(self._pieces)
         if isinstance(piece, Generated):
             self.whole = piece
-        else:
+        elif isinstance(piece, str):
             self.pieces.append(piece)
 
     async def __aexit__(self, *_: object) -> None:

@@ -221,3 +221,7 @@ CREATE TRIGGER trace_answered AFTER INSERT ON traces BEGIN
   INSERT OR IGNORE INTO talkers
     SELECT scope, NEW.connector || ':' || NEW.talker FROM turns WHERE id = NEW.turn;
 END;
+
+-- What the model thought before it answered: so many of the last prompt tokens are the thought's.
+ALTER TABLE turns ADD COLUMN thought TEXT NOT NULL DEFAULT '';
+ALTER TABLE turns ADD COLUMN thought_tokens INTEGER NOT NULL DEFAULT 0;

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from goodbot.own_model import OwnModel, Question
 from goodbot.server import Generated
+from goodbot.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
 from goodbot_connectors.api.proxy.own.calls import CallReader
@@ -52,6 +53,8 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
             if isinstance(piece, Generated):
                 generated = piece
                 break
+            if isinstance(piece, Thought):
+                continue
             for delta in reader.feed(stops.feed(piece)):
                 yield delta
             if stops.met:

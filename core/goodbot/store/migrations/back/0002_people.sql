@@ -73,3 +73,5 @@ UPDATE adapters SET model = substr(model, 1, instr(model, '@') - 1)
 -- It would take what other models have written for the base model's own words.
 UPDATE turns SET trainable = 0 WHERE answered_by <> '';
 ALTER TABLE turns DROP COLUMN answered_by;
+ALTER TABLE turns DROP COLUMN thought;
+ALTER TABLE turns DROP COLUMN thought_tokens;

@@ -1,0 +1,34 @@
+"""thought: what the model thought before an answer, for who asked for that answer."""
+
+from __future__ import annotations
+
+from goodbot.commands.base import Call, Command, Result
+from goodbot.errors import UsageError
+from goodbot.people.authorization import Grant
+from goodbot.store import turns
+from goodbot.turns import Turn
+
+
+async def thought(call: Call) -> Result:
+    """Of the answer that is named, or of the last one here: to whom it was given, and to owners."""
+    store, channel = call.services.store, call.event.channel
+    named = call.args[0] if call.args else ""
+    id_ = named or await store.read(lambda db: turns.last_in(db, channel))
+    turn = await store.read(lambda db: turns.get(db, id_)) if id_ else None
+    if turn is None or not _may(call, turn):
+        raise UsageError("there is no answer of yours here: ask something first")
+    text = turn.thought or "It did not think before that answer."
+    return Result(text=text, data={"turn": turn.id, "thought": turn.thought}, turn=turn.id)
+
+
+def _may(call: Call, turn: Turn) -> bool:
+    own = turn.talker == call.user
+    return own or call.services.authorization.may(call.user, Grant.ADMINISTER)
+
+
+COMMANDS = (
+    Command(
+        name="thought", grant=Grant.TALK, run=thought, personal=True, usage="[TURN]",
+        summary="what the model thought before its last answer",
+    ),
+)  # fmt: skip

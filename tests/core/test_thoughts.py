@@ -1,0 +1,95 @@
+"""The thought is told from the answer, however it comes in pieces."""
+
+from __future__ import annotations
+
+import pytest
+from goodbot.thoughts import (
+    KNOWN,
+    Marks,
+    Splitter,
+    Thought,
+    opened_by,
+    opened_by_template,
+    split,
+)
+
+THINK = KNOWN[0]
+CASES = [
+    ("<think>\nThe user asks.\n</think>\n\nGreen.", None, "The user asks.", "Green."),
+    ("The user asks.\n</think>\n\nGreen.", THINK, "The user asks.", "Green."),
+    ("<think>again</think>Green.", THINK, "again", "Green."),
+    ("[THINK]hm[/THINK]Green.", None, "hm", "Green."),
+    ("<seed:think>hm</seed:think>Green.", None, "hm", "Green."),
+    ("<reasoning>\nhm\n</reasoning>\nGreen.", None, "hm", "Green."),
+    ("<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Green.", None, "hm", "Green."),
+    ("<|channel>thought\nhm<channel|>Green.", None, "hm", "Green."),
+    (
+        "<|channel|>analysis<|message|>User asks.<|end|><|start|>assistant<|channel|>final<|message|>Green.",
+        None, "User asks.", "Green.",
+    ),
+    ("<|channel|>final<|message|>Green.", None, "", "Green."),
+    ("analysisUser asks.assistantfinalGreen.", None, "User asks.", "Green."),
+    ("Here is my thought process: hm\nHere is my response: Green.", None, "hm", "Green."),
+    ("<think>a</think><think>b</think>Green.", None, "ab", "Green."),
+    ("<think>a <think>b</think> c</think>Green.", None, "a <think>b</think> c", "Green."),
+    ("<think>it says <think> there</think>Green.", None, "it says <think> there", "Green."),
+    ("<think></think>\nGreen.", None, "", "Green."),
+    ("Use <think> and </think> for thoughts.", None, "", "Use <think> and </think> for thoughts."),
+    ("<thin ice>", None, "", "<thin ice>"),
+    ("  Green.", None, "", "  Green."),
+    ("analysis of variance", None, "", "analysis of variance"),
+    ("Here is my thought process: I like it.", None, "", "Here is my thought process: I like it."),
+    ("<think>never ends", None, "never ends", ""),
+    ("", None, "", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize(("text", "opened", "thought", "answer"), CASES)
+def test_a_thought_is_split_off_in_pieces_of_any_size(
+    size: int, text: str, opened: Marks | None, thought: str, answer: str
+) -> None:
+    splitter = Splitter(KNOWN, opened)
+    pieces: list[str | Thought] = []
+    for start in range(0, len(text), size):
+        pieces += splitter.feed(text[start : start + size])
+    pieces += splitter.end()
+    assert "".join(one for one in pieces if isinstance(one, str)) == answer
+    assert split(text, opened=opened) == (thought, answer)
+
+
+def test_no_piece_of_a_thought_is_ever_answered() -> None:
+    splitter = Splitter()
+    pieces = [piece for sign in "<think>secret</think>Green." for piece in splitter.feed(sign)]
+    assert "".join(one.text for one in pieces if isinstance(one, Thought)) == "secret"
+    assert "".join(one for one in pieces if isinstance(one, str)) == "Green."
+
+
+def test_a_thought_whose_beginning_the_prompt_holds_ends_on_a_line_of_its_own() -> None:
+    assert split("The user asks.\n</think>\n\nGreen.") == ("The user asks.", "Green.")
+    mentioned = "Write </think> at the end."
+    assert split(mentioned) == ("", mentioned)
+    fenced = "So:\n```\na\n</think>\n```\nThere."
+    assert split(fenced) == ("", fenced)
+
+
+def test_a_cut_thought_is_no_answer() -> None:
+    assert split("Here is my thought process: I like", cut=True) == ("I like", "")
+    assert split("<think>so lo", cut=True) == ("so lo", "")
+
+
+def test_a_prompt_or_a_template_tells_whether_it_begins_a_thought() -> None:
+    assert opened_by("<|im_start|>assistant\n<think>\n") == THINK
+    assert opened_by("What does <think> mean?<|im_end|>\n<|im_start|>assistant\n") is None
+    always = "{% if add_generation_prompt %}{{'<|Assistant|><think>\\n'}}{% endif %}"
+    hybrid = (
+        "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
+        "{% if enable_thinking is false %}{{ '<think>\\n\\n</think>\\n\\n' }}{% endif %}{% endif %}"
+    )
+    asked = "{% if add_generation_prompt %}{% if thinking %}{{'<think>'}}{% endif %}{% endif %}"
+    plain = "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
+    assert opened_by_template(always, thinking=False) == THINK
+    assert opened_by_template(plain, thinking=False) == THINK
+    assert opened_by_template(hybrid, thinking=False) is None
+    assert opened_by_template(asked, thinking=False) is None
+    assert opened_by_template(asked, thinking=True) == THINK
