@@ -61,6 +61,7 @@ EXPRESSIONS = {
     "connectors/goodbot_connectors/telegram/emoji.py": "one emoji; one class a match",
     "connectors/goodbot_connectors/telegram/normalize.py": "messages; anchored, bounded repeats",
     "connectors/goodbot_connectors/telegram/render.py": "the model's answers; bounded repeats",
+    "training/goodbot_training/autopsy.py": "an error's first 1000 characters; bounded repeats",
     "training/goodbot_training/tiny/judge.py": "the tiny model's answers",
     "training/goodbot_training/tiny/styles.py": "our own tables",
 }

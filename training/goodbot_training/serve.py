@@ -25,6 +25,7 @@ from goodbot.backend import (
 )
 from goodbot.errors import AdapterError, GoodbotError
 
+from goodbot_training import autopsy
 from goodbot_training.serving_parts import Out, ReadsAhead
 from goodbot_training.types import PROTOCOL, as_mapping, data_error, parse_messages
 
@@ -54,7 +55,7 @@ def serve(
         sampler = backend.sampler()
         sampler.activate(0)
     except Exception as error:
-        out.emit({"event": "failed", "reason": describe(error)[1]})
+        out.emit({"event": "failed", "reason": describe(error)[1], **autopsy.told(error)})
         return 0
     gc.collect()
     gc.freeze()  # or a full collection goes through all that was imported, in front of everybody
@@ -112,7 +113,7 @@ class Serving:
     def _read(self, stdin: BinaryIO) -> None:
         for line in stdin:
             try:
-                request = as_mapping(json.loads(line), "A request")
+                request = as_mapping(autopsy.heard(json.loads(line)), "A request")
                 if not isinstance(request.get("id"), int | str):
                     raise data_error("A request needs an id.")
             except (ValueError, GoodbotError):
@@ -156,9 +157,9 @@ class Serving:
             return self._failed(error)
 
     def _failed(self, error: Exception) -> dict[str, Any]:
-        if isinstance(error, AdapterError):
-            return _error(str(error), "adapter")
-        return _error(str(error) if isinstance(error, GoodbotError) else self._describe(error)[1])
+        kind = "adapter" if isinstance(error, AdapterError) else "error"
+        reason = str(error) if isinstance(error, GoodbotError) else self._describe(error)[1]
+        return {**_error(reason, kind), **autopsy.told(error)}
 
     # -- versions
 
@@ -241,7 +242,6 @@ class Serving:
             seed=abs(int(request.get("seed") or 0)),
             conversation=str(request.get("conversation") or ""),
         )
-
         first = True
 
         def on_text(text: str) -> bool:

@@ -7,13 +7,13 @@ and no message text goes anywhere but into the protocol's own answers.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib
 import json
 import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 from io import FileIO
 from types import FrameType
@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, NoReturn
 from goodbot.backend import TrainingBackend
 from goodbot.errors import GoodbotError, TrainingError
 
+from goodbot_training import autopsy
 from goodbot_training.planning import run_plan
 from goodbot_training.round import run_round
 from goodbot_training.serve import serve
@@ -89,8 +90,6 @@ def failure(error: BaseException) -> tuple[str, str]:
         return "error", str(error)
     if isinstance(error, MemoryError) or name == "OutOfMemoryError" or _tells_memory(error):
         return "oom", "There was not enough memory."
-    # The error's own words are not repeated: a library may have put a prompt into them.
-    sys.stderr.write("".join(traceback.format_tb(error.__traceback__)) + name + "\n")
     return "error", f"The model worker failed with {name}; its log says where."
 
 
@@ -118,7 +117,7 @@ def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -
     give_way()
     try:
         try:
-            raw: Any = json.loads(stdin.readline())
+            raw: Any = autopsy.heard(json.loads(stdin.readline()))
         except ValueError as error:
             raise data_error("The job is not JSON.") from error
         job = Job.parse(raw)
@@ -127,7 +126,8 @@ def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -
         work(job, make_backend(factory), lines.emit)
     except Exception as error:
         kind, reason = failure(error)
-        lines.emit({"event": "failed", "kind": kind, "reason": reason})
+        trace = autopsy.trace(error)
+        lines.emit({"event": "failed", "kind": kind, "reason": reason, "trace": trace})
 
 
 def outlive_nobody() -> None:
@@ -168,6 +168,7 @@ def main(arguments: list[str]) -> int:
         os.environ[name] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     signal.signal(signal.SIGTERM, _terminate)
+    faulthandler.enable()  # a crash in a library's own code says where it was, too
     mode, factory = arguments
     lines, stdin = Lines(), os.fdopen(os.dup(0), "rb")
     if mode != "serve":
@@ -189,4 +190,6 @@ if __name__ == "__main__":
         code = end.code
     except KeyboardInterrupt:
         code = 130
+    except Exception as error:
+        sys.stderr.write(autopsy.trace(error) + "\n")
     leave(code if isinstance(code, int) else 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +17,10 @@ from typing import Any, cast
 from goodbot import processes
 from goodbot.errors import AdapterError
 
+logger = logging.getLogger(__name__)
+
 _SECONDS = 600.0
+_LAST_WORDS = 4096
 _ANSWER = 1 << 20
 """Bytes: some groups of matrices, and a few numbers each."""
 
@@ -49,17 +53,20 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
     process = await processes.start(
         sys.executable, "-m", "goodbot_training.examine",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL, env={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
+        stderr=asyncio.subprocess.PIPE, env={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
     )  # fmt: skip
     try:
         async with asyncio.timeout(_SECONDS):
-            out, _ = await process.communicate(json.dumps(request).encode() + b"\n")
+            out, said = await process.communicate(json.dumps(request).encode() + b"\n")
     except TimeoutError as error:
         raise AdapterError(f"{after.name} was not read within {_SECONDS / 60:g} minutes") from error
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
+    if process.returncode:
+        words = said[-_LAST_WORDS:].decode("utf-8", "replace").strip() or "no word"
+        logger.warning("what reads adapters ended with %d: %s", process.returncode, words)
     return _distance(out, after)
 
 

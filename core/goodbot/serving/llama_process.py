@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import secrets
 import signal
@@ -23,6 +24,8 @@ from goodbot.clock import Clock
 from goodbot.errors import AdapterError, ServerError
 from goodbot.secrets import Secret
 from goodbot.serving.upstream import Upstream
+
+logger = logging.getLogger(__name__)
 
 _START_SECONDS = 600.0
 _LOOK_SECONDS = 0.05
@@ -170,6 +173,8 @@ class LlamaProcess:
             except ValueError:  # a line without end
                 continue
             if not line:
+                if self._process is process:  # nobody asked it to end
+                    logger.error("llama-server ended: %s", "\n".join(self._log) or "not a word")
                 return
             self._log.append(line.decode("utf-8", "replace").strip()[:300])
 

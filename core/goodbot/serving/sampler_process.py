@@ -72,6 +72,7 @@ class SamplerProcess:
             if first.get("event") != "ready":
                 await self.stop()
         if first.get("event") != "ready":
+            _tell(first)
             raise ServerError(str(first.get("reason", "the sampler process is not ready")))
         self._reader = asyncio.create_task(self._read(process), name="sampler answers")
 
@@ -183,6 +184,7 @@ class SamplerProcess:
         try:
             async for answer in _lines(process):
                 self._heard = asyncio.get_running_loop().time()
+                _tell(answer)
                 id_ = str(answer.get("id"))
                 if answer["event"] != "text":
                     self._open.discard(id_)
@@ -234,6 +236,12 @@ def _answer(line: bytes) -> Answer:
     if not isinstance(answer, dict) or "event" not in answer:
         raise ValueError("that is no answer")
     return cast("Answer", answer)
+
+
+def _tell(answer: Answer) -> None:
+    """Where an error came from, into the log; nobody's message is in it."""
+    if trace := answer.get("trace"):
+        logger.error("the sampler process: %s", str(trace))
 
 
 def _raise_if_error(answer: Answer) -> None:

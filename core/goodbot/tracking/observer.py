@@ -149,9 +149,9 @@ class _Feed:
             said = b""
             while more := await process.stderr.read(_LAST_WORDS):  # a line of theirs may be endless
                 said = (said + more)[-_LAST_WORDS:]
-            if await process.wait():
+            if code := await process.wait():
                 lines = said.decode("utf-8", "replace").strip().splitlines()
-                reason = lines[-1].strip() if lines else "it ended without a word"
+                reason = lines[-1].strip() if lines else f"it ended with {code} and without a word"
                 logger.warning("run %d is not tracked with %s: %s", self._run, spec.name, reason)
         finally:
             writing.cancel()

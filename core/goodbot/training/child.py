@@ -32,6 +32,8 @@ _TERMINATE_SECONDS = 0.5
 """From SIGTERM to SIGKILL: a child in a long kernel hears nothing, and what it has done is safe."""
 _SILENT_SECONDS = 3600.0
 """A child that says nothing for so long hangs. Loading, scoring and the gate's samples are silent."""
+_LAST_LINES = 200
+"""Of its stderr: the traceback of an error deep in a framework."""
 _PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "gate"}
 _KEPT_ENVIRONMENT = (
     "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH",
@@ -84,7 +86,7 @@ async def run(
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         limit=_LINE_LIMIT, env=child_environment() if environ is None else environ,
     )  # fmt: skip
-    stderr: deque[str] = deque(maxlen=20)
+    stderr: deque[str] = deque(maxlen=_LAST_LINES)
     drain = asyncio.create_task(_drain(process, stderr), name=f"{who} log")
     try:
         last = await _converse(process, job, on_event, who)
@@ -111,15 +113,21 @@ async def run(
     if last.get("event") == "done" and code == 0:
         return last
     if last.get("event") == "failed":
+        _tell(who, str(last["trace"]) if "trace" in last else "\n".join(stderr))
         raise TrainingError(str(last.get("reason")), kind=str(last.get("kind", "error")))
-    for line in stderr:
-        logger.warning("%s: %s", who, line)
+    _tell(who, "\n".join(stderr))
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         if name == "SIGKILL":
             raise TrainingError(f"the {who} was killed by SIGKILL (out of memory?)", kind="killed")
         raise TrainingError(f"the {who} was killed by {name}", kind="died")
     raise TrainingError(f"the {who} ended without a result (exit code {code})", kind="died")
+
+
+def _tell(who: str, words: str) -> None:
+    """The child's last words, into the log: it sees to it that nobody's message is among them."""
+    if words:
+        logger.warning("%s: %s", who, words)
 
 
 async def _converse(
@@ -168,6 +176,11 @@ async def _patiently(work: Awaitable[_T], who: str) -> _T:
 async def _drain(process: asyncio.subprocess.Process, into: deque[str]) -> None:
     """Keep the pipe empty and the last lines for a post-mortem."""
     assert process.stderr is not None  # noqa: S101  opened as a pipe
-    with contextlib.suppress(ValueError):
-        while line := await process.stderr.readline():
-            into.append(line.decode("utf-8", "replace").rstrip()[:500])
+    while True:
+        try:
+            line = await process.stderr.readline()
+        except ValueError:  # a line without end
+            continue
+        if not line:
+            return
+        into.append(line.decode("utf-8", "replace").rstrip()[:500])

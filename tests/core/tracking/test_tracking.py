@@ -69,7 +69,7 @@ async def test_a_tracker_hears_of_the_run_from_its_start_to_its_end(
     ("behaviour", "says"),
     [
         ("no start", "OSError: the disk is read-only"),
-        ("dies", "it ended without a word"),
+        ("dies", "it ended with 3 and without a word"),
         ("no end", "RuntimeError: nothing can be closed"),
     ],
 )

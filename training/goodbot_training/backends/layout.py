@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from goodbot.backend import Floats
 
@@ -32,12 +34,15 @@ def flatten(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def unflatten(a: Floats, b: Floats, rank: int) -> tuple[Floats, Floats] | None:
-    """The other way round; None where the rows are no multiple of the rank."""
+    """The other way round; None where the rows are no multiple of the rank.
+
+    Each expert's matrices lie in one piece: frameworks keep the strides, and their kernels refuse others.
+    """
     if a.shape[0] % rank:
         return None
     experts = a.shape[0] // rank
     stacked = b.reshape(b.shape[0], rank, experts).transpose(2, 0, 1)
-    return a.reshape(experts, rank, -1), stacked
+    return a.reshape(experts, rank, -1), np.ascontiguousarray(stacked)
 
 
 def stored_names(paths: Iterable[str]) -> dict[str, str]:

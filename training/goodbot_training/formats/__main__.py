@@ -9,7 +9,7 @@ import threading
 from types import FrameType
 from typing import Any
 
-from goodbot_training import worker
+from goodbot_training import autopsy, worker
 from goodbot_training.formats import jobs
 from goodbot_training.types import data_error
 
@@ -28,7 +28,8 @@ def main() -> int:
         jobs.run(jobs.Job.parse(raw), lines.emit)
     except Exception as error:
         kind, reason = worker.failure(error)
-        lines.emit({"event": "failed", "kind": kind, "reason": reason})
+        trace = autopsy.trace(error)
+        lines.emit({"event": "failed", "kind": kind, "reason": reason, "trace": trace})
     return 0
 
 

@@ -119,11 +119,11 @@ class _LowRank(torch.autograd.Function):
     ) -> torch.Tensor:
         rows = x.reshape(-1, x.shape[-1])
         narrow = rows @ a.to(x.dtype).T
-        y = functional.linear(rows, _weight(base, x.dtype), base.bias)
-        y.addmm_(narrow, b.to(x.dtype).T, alpha=scale)
+        y = functional.linear(x, _weight(base, x.dtype), base.bias)
+        y.view(-1, y.shape[-1]).addmm_(narrow, b.to(x.dtype).T, alpha=scale)
         ctx.save_for_backward(rows, narrow, a, b)
         ctx.base, ctx.scale = base, scale
-        return y.view(*x.shape[:-1], -1)
+        return y  # no view: a model may add to it in place
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

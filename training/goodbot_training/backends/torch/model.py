@@ -103,11 +103,12 @@ class TorchModel:
 
     def prepare(self, weights: AdapterWeights) -> Prepared:
         """The adapter as tensors on the model's device."""
-        pairs = {
-            path: (torch.tensor(a, device=self.device), torch.tensor(b, device=self.device))
-            for path, (a, b) in weights.pairs.items()
-        }
+        pairs = {path: (self._placed(a), self._placed(b)) for path, (a, b) in weights.pairs.items()}
         return weights, pairs
+
+    def _placed(self, half: Any) -> torch.Tensor:
+        """A copy, laid out row by row: a tensor keeps an array's strides, which kernels may refuse."""
+        return torch.tensor(np.ascontiguousarray(half), device=self.device)
 
     @torch.no_grad()
     def assign(self, prepared: Prepared) -> None:

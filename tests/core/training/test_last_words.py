@@ -1,0 +1,39 @@
+"""Whatever a child dies of is in the log."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.errors import TrainingError
+from goodbot.training import child
+
+_TRACE = "\n".join(f"  File 'deep.py', line {n}" for n in range(60)) + "\nRuntimeError: strides"
+
+
+@pytest.mark.parametrize(
+    ("program", "seen"),
+    [
+        (f"print(json.dumps({{'event': 'failed', 'reason': 'No.', 'trace': {_TRACE!r}}}))", _TRACE),
+        (f"sys.stderr.write({_TRACE!r}); print(json.dumps({{'event': 'failed', 'reason': 'No.'}}))",
+         _TRACE),
+        (f"sys.stderr.write({_TRACE!r}); sys.exit(3)", _TRACE),
+        ("sys.stderr.write('x' * (65 << 20) + '\\nthe end'); sys.exit(3)", "the end"),
+    ],
+)  # fmt: skip
+async def test_it_is_told_whole(
+    program: str, seen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    (tmp_path / "dying.py").write_text(f"import json, sys\nsys.stdin.readline()\n{program}\n")
+    environ = {**child.child_environment(), "PYTHONPATH": str(tmp_path)}
+
+    async def ignore(event: Any) -> None:
+        pass
+
+    with caplog.at_level(logging.WARNING), pytest.raises(TrainingError):
+        await child.run(("dying",), {}, ignore, environ=environ, who="converter")
+    assert "converter: " in caplog.text
+    assert seen in caplog.text
