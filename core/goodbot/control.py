@@ -2,7 +2,8 @@
 
 Request: `{"command": "status", "args": ["…"]}`. Answers: `{"progress": {…}}` while a training that
 was asked for with `wait` runs, then one `{"ok": true, "text": "…", "data": {…}}` or
-`{"ok": false, "error": "…", "exit_code": 1}`. Whoever can open the socket is an owner.
+`{"ok": false, "error": "…", "exit_code": 1}`. Whoever can open the socket is an owner. It listens
+from when the daemon has the directory: while that still starts, `status` says so and the rest waits.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any
 
 from goodbot import incoming
 from goodbot.app import TERMINAL, App
+from goodbot.clock import Clock, SystemClock
 from goodbot.commands.base import Result
-from goodbot.errors import GoodbotError, UsageError
+from goodbot.errors import BusyError, GoodbotError, UsageError
 from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
 from goodbot.lock import socket_path
 from goodbot.text import clean
@@ -30,6 +32,8 @@ logger = logging.getLogger(__name__)
 SOCKET = "control.sock"
 _MAX_LINE = 1024 * 1024
 _READ_SECONDS = 10.0
+_STARTS_SECONDS = 60.0
+"""How long a command waits for a goodbot that starts; the command line gives up after 120."""
 
 
 def local_channel(account: str = "local") -> ChannelRef:
@@ -61,11 +65,19 @@ async def execute(app: App, command: str, args: Sequence[str]) -> Result:
 
 
 class ControlSocket:
-    """Serves the command line."""
+    """Serves the command line; until `ready` it answers for a goodbot that starts."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._path: Path = socket_path(app.config.home, SOCKET)
+    def __init__(
+        self, home: Path, *, clock: Clock | None = None, patience: float = _STARTS_SECONDS
+    ) -> None:
+        self._home = home
+        self._clock = clock or SystemClock()
+        self._patience = patience
+        self._began = self._clock.now()
+        self._ready = asyncio.Event()
+        self.app: App | None = None
+        """The goodbot behind it, as soon as there is one."""
+        self._path: Path = socket_path(home, SOCKET)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -79,6 +91,10 @@ class ControlSocket:
             )
         finally:
             os.umask(umask)
+
+    def ready(self) -> None:
+        """The App has started: it takes commands from now on, and those that waited."""
+        self._ready.set()
 
     async def stop(self, *, grace: float = 0.0) -> None:
         """Stop listening; hang up after `grace` seconds on who is still being answered. Idempotent."""
@@ -112,14 +128,48 @@ class ControlSocket:
     async def _answer(self, request: Any, writer: asyncio.StreamWriter) -> dict[str, Any]:
         try:
             command, args = _parse(request)
-            async with _progress(self._app, writer, wanted="wait" in args):
-                result = await execute(self._app, command, args)
+            if command == "status" and not self._ready.is_set():
+                return {"ok": True, **self._starting()}
+            app = await self._started()
+            async with _progress(app, writer, wanted="wait" in args):
+                result = await execute(app, command, args)
         except GoodbotError as error:
             return _failed(error)
         except Exception as error:
             logger.exception("a command failed")
             return _failed(GoodbotError(f"{type(error).__name__}: {error}"))
         return {"ok": True, "text": result.text, "data": result.data}
+
+    def _starting(self) -> dict[str, Any]:
+        """What `status` says of a goodbot that does not take commands yet."""
+        seconds = self._clock.now() - self._began
+        doing = _doing(self.app)
+        data = {
+            "server": "starting", "starting": doing, "pid": os.getpid(), "home": str(self._home),
+            "model": self.app.model.name if self.app else None,
+            "started_at": self._began, "uptime": seconds,
+        }  # fmt: skip
+        return {"text": f"starting: {doing}, {seconds:.0f} s", "data": data}
+
+    async def _started(self) -> App:
+        """The App, once it takes commands. Raises BusyError when that takes too long."""
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._ready.wait()
+        except TimeoutError:
+            raise BusyError(
+                f"goodbot is still starting ({_doing(self.app)}): try again when `goodbot status` "
+                "says that it answers", pid=os.getpid(),
+            ) from None  # fmt: skip
+        assert self.app is not None  # noqa: S101  set before `ready`
+        return self.app
+
+
+def _doing(app: App | None) -> str:
+    """What a goodbot that starts is at."""
+    if app is None or not hasattr(app, "commands"):
+        return "opening the data"
+    return "connecting" if app.server.healthy() else "loading the model"
 
 
 def _failed(error: GoodbotError) -> dict[str, Any]:

@@ -23,7 +23,9 @@ async def asking(home: Path) -> AsyncGenerator[tuple[Bot, Program]]:
     """A goodbot that this process runs, its terminal's person, and a round that they are asked about."""
     serving = {"serving": ServingConfig(history=0, ask="after")}
     async with open_bot(home, sections=serving, terminal=True) as bot:
-        control = ControlSocket(bot.app)
+        control = ControlSocket(bot.app.config.home)
+        control.app = bot.app
+        control.ready()
         await control.start()
         try:
             program = Program(home / "bot")

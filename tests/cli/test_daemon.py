@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import pytest
+from goodbot.control import ControlSocket
+from goodbot.lock import HomeLock, prepare_home
+from goodbot.testing import VirtualClock
 
 from tests.cli.program import PROGRAM, Bot, environment, need_backend, until
 from tests.cli.terminal import Person
+from tests.core.builders import open_bot
+from tests.core.builders import until as soon
 from tests.support import require
 
 CANARY = "xylophone-canary-4711"
@@ -226,3 +235,62 @@ def test_ctrl_c_in_train_leaves_the_training_to_the_daemon(bot: Bot) -> None:
     assert bot.json("status")["training"]
     assert bot.call("pause").returncode == 0
     assert bot.json("status")["training"] is None
+
+
+@contextlib.asynccontextmanager
+async def starting(home: Path, patience: float = 60.0) -> AsyncGenerator[ControlSocket]:
+    """A goodbot that has its directory and is not up yet."""
+    lock = HomeLock(home)
+    prepare_home(home)
+    lock.acquire()
+    control = ControlSocket(home, clock=VirtualClock(), patience=patience)
+    await control.start()
+    try:
+        yield control
+    finally:
+        await control.stop()
+        lock.release()
+
+
+async def test_status_of_a_goodbot_that_starts_says_so(bot: Bot) -> None:
+    async with starting(bot.home):
+        done = await asyncio.to_thread(bot.call, "status")
+        assert (done.returncode, done.stdout) == (0, "starting: opening the data, 0 s\n")
+        data = await asyncio.to_thread(bot.json, "status")
+        assert (data["server"], data["pid"]) == ("starting", os.getpid())
+        told = await asyncio.to_thread(bot.call, "doctor")
+        assert f"process {os.getpid()} is starting: opening the data, 0 s" in told.stdout
+
+
+async def test_a_command_waits_for_a_goodbot_that_starts(bot: Bot) -> None:
+    async with starting(bot.home) as control:
+        waiting = asyncio.create_task(asyncio.to_thread(bot.call, "channels", "list"))
+        await soon(lambda: bool(control._tasks), 60)
+        async with open_bot(bot.home.parent / "other", terminal=True) as other:
+            control.app = other.app
+            assert not waiting.done()
+            control.ready()
+            done = await waiting
+        assert done.returncode == 0, done.stderr
+
+
+async def test_a_command_does_not_wait_for_ever(bot: Bot) -> None:
+    async with starting(bot.home, patience=0.0):
+        done = await asyncio.to_thread(bot.call, "train")
+    assert done.returncode == 75
+    assert done.stderr == (
+        "goodbot: goodbot is still starting (opening the data): try again when `goodbot status` "
+        "says that it answers\n"
+    )
+
+
+async def test_a_directory_whose_holder_takes_no_commands_is_waited_for(bot: Bot) -> None:
+    """A goodbot that ends has shut its socket and not let go of its lock yet."""
+    prepare_home(bot.home)
+    lock = HomeLock(bot.home)
+    lock.acquire()
+    waiting = asyncio.create_task(asyncio.to_thread(bot.call, "status"))
+    done, _ = await asyncio.wait({waiting}, timeout=3)
+    lock.release()
+    assert not done
+    assert (await waiting).stdout.startswith("goodbot is not running")

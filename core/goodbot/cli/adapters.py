@@ -88,13 +88,16 @@ async def _export(arguments: argparse.Namespace) -> int:
 
 async def _ask(arguments: argparse.Namespace, command: str, words: list[str]) -> dict[str, Any]:
     """The daemon's answer, or this process's own while none runs."""
-    answer = await asyncio.to_thread(client.call, arguments.home, command, words, _quiet)
-    if answer is not None:
-        return answer
-    from goodbot.cli import offline
 
-    settings = config.load(arguments.home, arguments.config)
-    return await offline.run(settings, command, words, _quiet, server=command == "rollback")
+    def alone() -> dict[str, Any]:
+        from goodbot.cli import offline
+
+        settings = config.load(arguments.home, arguments.config)
+        return asyncio.run(
+            offline.run(settings, command, words, _quiet, server=command == "rollback")
+        )
+
+    return await asyncio.to_thread(client.ask, arguments.home, command, words, _quiet, alone)
 
 
 def _model(arguments: argparse.Namespace) -> ResolvedModel:

@@ -8,18 +8,22 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from goodbot.cli import output
-from goodbot.errors import GoodbotError
+from goodbot.errors import BusyError, GoodbotError
 from goodbot.lock import socket_path
 
 Progress = Callable[[Mapping[str, Any]], None]
 
 _ANSWER_SECONDS = 120.0
 """`rollback` and `resume` may load an adapter; nothing but `train` takes longer than this."""
+_BETWEEN_SECONDS = 20.0
+"""How long a goodbot that has the directory may take no commands: it comes up, or ends."""
+_STEP = 0.25
 
 
 class RemoteError(GoodbotError):
@@ -49,20 +53,24 @@ def main(arguments: argparse.Namespace) -> int:
         args.append("wait")
     with output.progress_line(quiet=arguments.json) as progress:
         try:
-            answer = call(arguments.home, command, args, progress)
+            answer = ask(
+                arguments.home, command, args, progress, lambda: _alone(arguments, args, progress)
+            )
         except KeyboardInterrupt:
             if waits:
                 raise StillTrainingError from None
             raise
-        if answer is None:
-            from goodbot.cli.offline import execute
-
-            answer = execute(arguments, args, progress)
     output.print_answer(answer, as_json=arguments.json)
     if dry and not answer["data"]["trains"]:
         return 2
     failed = waits and answer["data"].get("state", "activated") != "activated"
     return 1 if failed else 0
+
+
+def _alone(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
+    from goodbot.cli.offline import execute
+
+    return execute(arguments, args, progress)
 
 
 def _agrees(arguments: argparse.Namespace) -> bool:
@@ -87,6 +95,33 @@ class StillTrainingError(GoodbotError):
             "the training goes on in the daemon: `goodbot status` shows how far it is, "
             "`goodbot pause` stops it"
         )
+
+
+def ask(
+    home: Path,
+    command: str,
+    args: list[str],
+    progress: Progress,
+    alone: Callable[[], dict[str, Any]],
+) -> dict[str, Any]:
+    """The daemon's answer, or what `alone` does while none runs. Raises GoodbotError.
+
+    Between its lock and its socket a goodbot can be asked by nobody: it is waited for.
+    """
+    end = time.monotonic() + _BETWEEN_SECONDS
+    while True:
+        if (answer := call(home, command, args, progress)) is not None:
+            return answer
+        try:
+            return alone()
+        except BusyError as error:
+            if time.monotonic() > end:
+                who = f"process {error.pid}" if error.pid else "another process"
+                raise BusyError(
+                    f"{who} has {home} and takes no commands: try again when it is done",
+                    pid=error.pid,
+                ) from None
+        time.sleep(_STEP)
 
 
 def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goodbot.cli import output
-from goodbot.cli.client import call
+from goodbot.cli.client import ask
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -40,11 +40,11 @@ def _asked(choices: Sequence[str]) -> str:
 
 def _call(arguments: argparse.Namespace, words: Sequence[str]) -> Mapping[str, Any]:
     """Ask the daemon; without one this process does it, with the model where versions are to answer."""
-    answer = call(arguments.home, "compare", list(words), _silent)
-    return answer if answer is not None else _alone(arguments, list(words))
+    args = list(words)
+    return ask(arguments.home, "compare", args, _silent, lambda: _alone(arguments, args))
 
 
-def _alone(arguments: argparse.Namespace, words: list[str]) -> Mapping[str, Any]:
+def _alone(arguments: argparse.Namespace, words: list[str]) -> dict[str, Any]:
     import asyncio
 
     from goodbot import config

@@ -101,6 +101,18 @@ async def _live(
     supervision: Supervision,
 ) -> bool:  # fmt: skip
     """Be one App until it is to stop; True when another is to take over with the config as it is then."""
+    control = ControlSocket(settings.home)
+    await control.start()  # at once, so that whoever asks is told that it starts
+    try:
+        return await _life(settings, demo, lock, stop, supervision, control)
+    finally:
+        await control.stop()
+
+
+async def _life(
+    settings: config.Config, demo: bool, lock: HomeLock, stop: asyncio.Event,
+    supervision: Supervision, control: ControlSocket,
+) -> bool:  # fmt: skip
     plugins = open_plugins(settings)
     names = [name for spec in plugins.connectors().values() for name in spec.secrets]
     environ = SecretStore(settings.home).environment(names)
@@ -114,7 +126,7 @@ async def _live(
         )  # fmt: skip
     except GoodbotError as error:
         raise _NeverUpError(error) from error
-    control = ControlSocket(app)
+    control.app = app
     try:
         try:
             await _unless(stop, app)
@@ -125,7 +137,7 @@ async def _live(
             gc.unfreeze()  # what the App before this one has left
             gc.collect()
             gc.freeze()
-            await control.start()
+            control.ready()
             supervision.up(app, await _greet(app))
             await _either(stop, app.restart)
     finally:

@@ -102,6 +102,8 @@ def _wait_until_up(home: Path, switched: dict[str, Any]) -> None:
             continue
         if status is None or status["data"]["started_at"] == switched["started_at"]:
             continue  # not there yet, or not yet gone
+        if status["data"]["server"] == "starting":
+            continue
         if status["data"]["model"] == switched["model"]:
             return
         raise GoodbotError(

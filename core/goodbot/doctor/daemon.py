@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from goodbot import __version__
@@ -15,6 +16,7 @@ from goodbot.setup import Check, Examined, Probe
 
 _ANSWER_SECONDS = 60.0
 _RESTART = "end `goodbot run` and start it again"
+_LOOK_AGAIN = "look again in a minute, then at its log"
 _MINUTE = 60.0
 
 
@@ -25,11 +27,22 @@ async def daemon(examined: Examined) -> Sequence[Check]:
         return [ok("daemon", f"runs as process {status.get('pid')} for {_uptime(status)}")]
     held, pid = holder(examined.config.home)
     if held:
+        if doing := await asyncio.to_thread(_starting, examined.config.home):
+            return [warn("daemon", f"process {pid or '?'} is {doing}", _LOOK_AGAIN)]
         text = (
             f"process {pid or '?'} has the directory and does not answer (yet): it may be starting"
         )
-        return [warn("daemon", text, "look again in a minute, then at its log")]
+        return [warn("daemon", text, _LOOK_AGAIN)]
     return [ok("daemon", "not running; `goodbot run` starts it")]
+
+
+def _starting(home: Path) -> str:
+    """What `status` says of a goodbot that does not take commands yet; empty for any other."""
+    try:
+        answer = client.call(home, "status", [], lambda _: None)
+    except GoodbotError:
+        return ""
+    return str(answer["text"]) if answer and answer["data"].get("starting") else ""
 
 
 def _uptime(status: Mapping[str, Any]) -> str:

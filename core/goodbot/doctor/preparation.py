@@ -72,7 +72,8 @@ def _status(home: Path) -> Mapping[str, Any] | None:
     if not home.is_dir():
         return None
     answer = client.call(home, "status", [], lambda _: None)
-    return answer["data"] if answer else None
+    starts = answer is not None and answer["data"].get("server") == "starting"
+    return answer["data"] if answer and not starts else None
 
 
 def _demonstrates(plugins: PluginHost, daemon: Mapping[str, Any] | None) -> bool:
