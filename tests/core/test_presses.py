@@ -87,7 +87,8 @@ async def test_a_stranger_who_presses_learns_nothing_and_leaves_a_trace(tmp_path
         await bot.chat.command("reset")
         for user in ("stranger", "talker", "rater"):
             receipt = await bot.chat.press(answer, RESET.action, user=user)
-            assert (receipt.outcome, receipt.text, receipt.offer) == (Outcome.DENIED, "", ())
+            told = "" if user == "stranger" else "`reset` is for the owners of this bot."
+            assert (receipt.outcome, receipt.text, receipt.offer) == (Outcome.DENIED, told, ())
         tried = [detail for _, detail in await audited(bot, "reset") if "refused" in detail]
         assert len(tried) == 3
         assert await rows(bot.store, "SELECT 1 FROM quarantines") == []

@@ -192,7 +192,7 @@ async def test_strangers_are_told_once_and_talkers_each_time_where_nobody_else_r
     assert len(stranger) == len(set(stranger)) == 2, stranger
     talker = told["talker", True]
     assert len(talker) > 3
-    assert all("teach this bot" in text for text in talker)
+    assert all("teach this bot" in text or "for the owners" in text for text in talker)
     assert ("talker", False) not in told, "they knew by then"
 
 
@@ -385,3 +385,25 @@ async def test_a_change_of_the_trail_shows(tmp_path: Path, change: str) -> None:
 
         await bot.store.write(tamper)
         assert not (await bot.store.read(access.audit))[1]
+
+
+async def test_somebody_named_is_told_that_a_command_is_for_owners(tmp_path: Path) -> None:
+    """In private each time, for else the bot looks dead; where others read once, a stranger never."""
+    said = "`train` is for the owners of this bot."
+    async with open_bot(tmp_path) as bot:
+        for user in ("rater", "talker"):
+            assert [await bot.command("train", user=user) for _ in range(2)] == [said, said]
+        await bot.store.write(lambda db: channels.enable(db, place("enabled"), "x", 0.0))
+        matrix = Matrix(bot)
+        for where in WHERE:
+            assert (await matrix.do("admin command", where, "stranger")).text == ""
+
+
+async def test_somebody_named_who_rates_where_the_bot_is_off_is_told_once(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        receipts = [
+            await bot.chat.command("good", user="talker", channel="#elsewhere") for _ in range(2)
+        ]
+        assert [receipt.text for receipt in receipts] == [
+            "Only the people its owner has named teach this bot.", ""
+        ]  # fmt: skip

@@ -134,16 +134,28 @@ class CommandRunner:
         detail: dict[str, Any] = {}
         try:
             if not self._services.authorization.may(event.user, Grant.ADMINISTER):
-                raise DeniedError("")
+                raise DeniedError(await self._no_owner(event, command))
             result = await command.run(call)
             detail["done"] = True  # not what it said: the trail outlives the words of others
+        except DeniedError:
+            detail["refused"] = NOT_ALLOWED
+            raise
         except GoodbotError as error:
-            detail["refused"] = str(error)[:_AUDITED] or NOT_ALLOWED
+            detail["refused"] = str(error)[:_AUDITED]
             raise
         finally:
             silent = replace(call, event=replace(event, args="")) if command.quotes else call
             await audit(silent, command.name, detail)
         return result
+
+    async def _no_owner(self, event: CommandEvent, command: Command) -> str:
+        """What somebody who is no owner is told; a stranger nothing."""
+        if not self._services.authorization.may(event.user, Grant.TALK):
+            return ""
+        told = strangers.who_administers
+        return await self._services.store.write(
+            lambda db: told(db, event.user, event.channel, command.name)
+        )
 
     async def _may_talk(self, event: Event) -> bool:
         s = self._services
@@ -163,7 +175,7 @@ class CommandRunner:
             return
         if own and await store.read(lambda db: forgetting.knows(db, person(event.user))):
             return
-        if talks:
+        if talks or authorization.may(event.user, Grant.TALK):  # named, where the bot is off
             told = strangers.who_teaches
             raise DeniedError(await store.write(lambda db: told(db, event.user, event.channel)))
         if event.channel.kind is ChannelKind.PRIVATE:

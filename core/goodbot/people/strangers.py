@@ -31,3 +31,13 @@ async def who_teaches(
     if not first and not (talks and channel.kind is ChannelKind.PRIVATE):
         return ""
     return "Only the people its owner has named teach this bot."
+
+
+async def who_administers(
+    db: aiosqlite.Connection, user: UserRef, channel: ChannelRef, command: str
+) -> str:
+    """To somebody named who typed an owner's command; empty where others read, and they know."""
+    first = await access.tell_once(db, f"owners {person(user)}")
+    if not first and channel.kind is not ChannelKind.PRIVATE:
+        return ""
+    return f"`{command}` is for the owners of this bot."
