@@ -159,5 +159,6 @@ async def test_another_time_or_another_person_needs_another_question(tmp_path: P
         await bot.command("rollback", f"since {date(clock, DAY)}")
         assert "To do it, say" in await bot.command("rollback", f"since {date(clock, 2 * DAY)} yes")
         assert await bot.labels(answer) == {"loopback:owner": 1.0}
-        assert await bot.command("rollback", f"since {date(clock, DAY)} yes", user="rater") == ""
+        said = await bot.command("rollback", f"since {date(clock, DAY)} yes", user="rater")
+        assert said == "`rollback` is for the owners of this bot."
         assert await bot.labels(answer) == {"loopback:owner": 1.0}
