@@ -26,10 +26,14 @@ $(VENV)/ready:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# mlx where a wheel of it exists (Apple silicon; Linux with glibc >= 2.35), else torch.
+# The one that is the least to download. Nothing above 500 MB comes without having been asked for.
+BACKEND ?= mlx
+
 $(VENV)/installed: $(VENV)/ready pyproject.toml constraints.txt
-	@echo "installing goodbot and a training backend (about 60 MB with mlx, 250 MB and more with torch) ..."
-	@$(PIP) --editable '.[mlx]' || { echo "mlx did not install; trying torch, which is larger"; $(PIP) --editable '.[torch]'; }
+	@echo "installing goodbot and $(BACKEND), a training backend (mlx: about 65 MB) ..."
+	@$(PIP) --editable '.[$(BACKEND)]' || { echo "$(BACKEND) could not be installed, see above. Where there is no mlx" \
+	  "(it wants Apple silicon, or Linux with glibc 2.35), say: make BACKEND=torch demo" \
+	  "(on Linux about 2.5 GB, elsewhere 300 MB)" >&2; exit 1; }
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed

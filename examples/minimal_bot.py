@@ -1,6 +1,6 @@
 """The smallest program that embeds goodbot: three questions and a rating.
 
-Run it with `python examples/minimal_bot.py`. It needs a backend: `pip install 'goodbot[mlx]'`.
+Run it with `python examples/minimal_bot.py`. It needs a backend: `make install` brings one.
 """
 
 import asyncio

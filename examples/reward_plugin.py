@@ -4,7 +4,7 @@ A policy is a pure function from the labels of one turn to its reward. The confi
 when a training claims its ratings, and the rewards are stored with the run. This program rates four
 answers and prints what a training would claim now.
 
-Run it with `python examples/reward_plugin.py`. It needs a backend: `pip install 'goodbot[mlx]'`.
+Run it with `python examples/reward_plugin.py`. It needs a backend: `make install` brings one.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ After 40 such outcomes goodbot trains by itself, and the same agent is examined 
 The control does the same with its outcomes dealt out at random: whatever still gets better is not learnt
 from the outcomes.
 
-Run it with `python examples/tool_call_agent.py`. It needs a backend: `pip install 'goodbot[mlx]'`.
+Run it with `python examples/tool_call_agent.py`. It needs a backend: `make install` brings one.
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ class BackendSpec:
     settings: type[Any]
     """A frozen dataclass; the config section `[training.settings]` is parsed into it."""
     priority: int
-    """With `backend = "auto"` the installed backend of the highest priority is taken."""
+    """How fast it is here beside others: with `backend = "auto"` the highest that is installed is taken."""
+    download: int | None = None
+    """Bytes that installing `extra` fetches here, roughly. None: not known, or nothing fits this machine."""
     worker: str = "goodbot_training.worker"
     """The module that `python -m` runs as the child."""
     presets: Callable[[Mapping[str, Any], Architecture | None], Resolved] | None = None

@@ -20,8 +20,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,9 +56,11 @@ class ConfigError(GoodbotError):
 
 
 class MissingExtraError(GoodbotError):
-    """A plugin needs packages that are not installed. `extra` names goodbot's extra."""
+    """A plugin needs packages that are not installed. `extra` is its distribution's."""
 
     def __init__(self, what: str, extra: str) -> None:
+        from goodbot.packages import install_line  # reads what is installed: only where it is said
+
         self.extra = extra
         super().__init__(f"{what} needs packages that are not installed: {install_line(extra)}")
 
@@ -123,15 +123,6 @@ class RetriableError(ConnectorError):
 
 class FatalConnectorError(ConnectorError):
     """Trying again will not help: a person must act."""
-
-
-def install_line(extra: str) -> str:
-    """What a person types to install an extra into the environment that this goodbot runs in."""
-    program = os.path.join(sys.prefix, "bin", "pip")
-    pip = f"'{program}'" if " " in program else program
-    if not os.path.exists(program):
-        pip = f"{sys.executable} -m pip"
-    return f"{pip} install 'goodbot[{extra}]'"
 
 
 @contextmanager

@@ -265,25 +265,30 @@ def config_error(where: Where | None, key: str, message: str) -> ConfigError:
 def choose_backend(
     backends: Mapping[str, BackendSpec], wanted: str, where: Where | None = None
 ) -> BackendSpec:
-    """The configured backend, or with `auto` the installed one of the highest priority.
+    """The configured backend; with `auto` the fastest that is installed (by `priority`).
 
     `where` is the section that names it. Raises ConfigError for an unknown name and
     MissingExtraError when it is not installed.
     """
-    if wanted != "auto":
-        if wanted not in backends:
-            known = instead(wanted, backends)
-            raise config_error(
-                where, "backend", f"no training backend is named {wanted!r}; {known}"
-            )
-        spec = backends[wanted]
-        if missing_modules(spec.requires):
-            raise MissingExtraError(f"the {wanted} backend", spec.extra)
-        return spec
-    installed = [spec for spec in backends.values() if not missing_modules(spec.requires)]
-    if not installed:
-        raise MissingExtraError("answering and training", "mlx")
-    return max(installed, key=lambda spec: spec.priority)
+    if wanted not in ("auto", *backends):
+        known = instead(wanted, backends)
+        raise config_error(where, "backend", f"no training backend is named {wanted!r}; {known}")
+    spec = automatic_backend(backends) if wanted == "auto" else backends[wanted]
+    if missing_modules(spec.requires):
+        what = "answering and training" if wanted == "auto" else f"the {wanted} backend"
+        raise MissingExtraError(what, spec.extra)
+    return spec
+
+
+def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
+    """The fastest that is installed, else the least to fetch. ConfigError where there is none."""
+    if not backends:
+        raise ConfigError("no plugin offers a training backend: install goodbot whole")
+    if installed := [one for one in backends.values() if not missing_modules(one.requires)]:
+        return max(installed, key=lambda one: one.priority)
+    return min(
+        backends.values(), key=lambda one: (one.download is None, one.download, -one.priority)
+    )
 
 
 def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:

@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from goodbot import packages
 from goodbot.cli import main, upgrade
 
 from tests.cli.terminal import Person
@@ -48,7 +49,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    monkeypatch.setattr(upgrade, "_checkout", lambda: None)
+    monkeypatch.setattr(packages, "origin", packages.Origin)
     wheel(tmp_path / "wheels", INSTALLED)
     return tmp_path / "wheels"
 
@@ -63,11 +64,11 @@ def test_a_newer_one_is_named_with_the_command_that_installs_it(
     index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel(index, "9.9.9")
-    monkeypatch.setattr(upgrade, "_extras", lambda: ["telegram", "torch"])
+    monkeypatch.setattr(packages, "extras_here", lambda: ["telegram", "torch"])
     assert main(["upgrade", "--check"]) == 0
     said = capsys.readouterr().out
     assert f"goodbot {INSTALLED} is installed, 9.9.9 is available: " in said
-    assert f"{sys.executable} -m pip install --upgrade 'goodbot[telegram,torch]'`" in said
+    assert f"`{packages.pip_line('--upgrade', 'goodbot[telegram,torch]')}`" in said
     assert "backs the data up before" in said
     assert metadata.version("goodbot") == INSTALLED
     assert main(["upgrade", "--check", "--json"]) == 0
@@ -141,29 +142,32 @@ def test_without_pip(
 
 
 def test_a_checkout_is_upgraded_with_git(capsys: pytest.CaptureFixture[str]) -> None:
-    source = upgrade._checkout()
+    source = packages.origin().checkout
     if source is None:
         pytest.skip("goodbot is not installed editable here")
     assert (source / "pyproject.toml").exists()
     assert main(["upgrade", "--check", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["commands"][0] == f"git -C {source} pull"
-    assert data["commands"][1].startswith(f"{sys.executable} -m pip install -e ")
+    assert data["commands"][1].startswith(packages.pip_line("--editable"))
 
 
 def test_only_extras_that_are_whole_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs = [
-        "pluggy>=1.5",
-        'mlx-lm[cpu]>=0.32; (sys_platform == "linux") and extra == "mlx"',
-        'torch<2.14,>=2.6; extra == "torch"',
-        'peft>=0.18; extra == "torch"',
-        "discord.py>=2.7 ; extra == 'discord'",
-        'pytest>=8.3; extra == "dev"',
-    ]
-    here = {"torch", "discord.py", "mlx-lm", "pytest"}
-    monkeypatch.setattr("importlib.metadata.requires", lambda name: needs)
-    monkeypatch.setattr(upgrade, "_is_here", here.__contains__)
-    assert upgrade._extras() == ["discord", "mlx"]
+    here = ("discord", "mlx-lm", "pytest")
+    monkeypatch.setattr(packages, "_is_here", lambda needed: needed.startswith(here))
+    assert upgrade._wanted("goodbot") == "goodbot[discord,mlx]"
+
+
+def test_a_wheel_from_a_file_asks_no_index(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may have the name there."""
+    wheel = Path("/downloads/goodbot-0.1.0-py3-none-any.whl")
+    monkeypatch.setattr(packages, "origin", lambda: packages.Origin(file=wheel))
+    monkeypatch.setattr("subprocess.run", None)
+    assert main(["upgrade", "--check"]) == 0
+    said = capsys.readouterr().out
+    assert f"was installed from {wheel}: " in said
 
 
 @pytest.mark.parametrize("words", [[], ["--check", "--back"]])

@@ -135,7 +135,7 @@ def test_a_missing_extra_is_named(
     monkeypatch.setenv("GOODBOT_TELEGRAM_TOKEN", "1:x")
     monkeypatch.setattr("goodbot.hosts.missing_modules", lambda requires: tuple(requires))
     said = fails(capsys, 1, "run", "--demo-model")
-    assert "pip install 'goodbot[telegram]'" in said
+    assert " install 'python-telegram-bot>=" in said
 
 
 def test_newer_data_is_left_alone(capsys: pytest.CaptureFixture[str], home: Path) -> None:

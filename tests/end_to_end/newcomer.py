@@ -7,7 +7,7 @@ folder of wheels (`PIP_FIND_LINKS`), with what is large linked from the environm
 from __future__ import annotations
 
 import os
-import subprocess
+import shutil
 import sys
 import zipfile
 from importlib import metadata
@@ -17,19 +17,28 @@ from tests.architecture.source import ROOT
 
 LEFT_OUT = ("goodbot", "telegram", "python_telegram_bot", "mlx_lm", "peft", "pytest")
 """What a newcomer's environment does not have at first; pip brings some of it."""
-WHEELS = ("python-telegram-bot", "mlx-lm", "peft")
+WHEELS = (
+    "python-telegram-bot", "mlx-lm", "peft",
+    "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers",  # what builds goodbot
+)  # fmt: skip
 
 
 def shop(folder: Path) -> Path:
-    """A folder with the wheels that pip will ask for: goodbot's own, and those of its extras."""
+    """A folder with the wheels that pip will ask for. goodbot itself is in none: nobody sells it."""
     folder.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
     for name in WHEELS:
         _pack(metadata.distribution(name), folder)
+    return folder
+
+
+def clone(folder: Path) -> Path:
+    """The source as somebody has it who has cloned it."""
+    for name in ("core", "connectors", "training"):
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+        )
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
     return folder
 
 

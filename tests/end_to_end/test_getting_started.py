@@ -19,7 +19,7 @@ from goodbot.testing.connector_base import eventually
 from tests.architecture.source import ROOT
 from tests.cli.screens import CTRL_C, Screen
 from tests.connectors.telegram.peer import SECRET, TelegramPeer, people, serve
-from tests.end_to_end.newcomer import shop, stock, surroundings
+from tests.end_to_end.newcomer import clone, shop, stock, surroundings
 from tests.end_to_end.telegram import Person
 from tests.support import require
 
@@ -71,7 +71,9 @@ async def test_a_newcomer_does_what_the_page_says(peer: TelegramPeer, tmp_path: 
     environ = surroundings(home, shop(tmp_path / "wheels"))
     shell = {"home": home, "command": ["bash", "--norc", "--noprofile"], **environ}
 
+    source = await asyncio.to_thread(clone, tmp_path / "source")
     with Screen(**shell) as window, Screen(**shell) as another:
+        window.type(f"cd {source}\r")
         await asyncio.to_thread(play, window, INSTALL, home)
         began, keys = time.monotonic(), window.keys
         await asyncio.to_thread(play, window, SET_UP, home)

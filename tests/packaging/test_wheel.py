@@ -168,7 +168,9 @@ class TestWithoutAnyExtra:
         done = bare.run(*words, home=tmp_path / "home")
         assert done.returncode == 1
         assert done.stdout == ""
-        assert "pip install 'goodbot[mlx]'" in done.stderr
+        assert " pip install " in done.stderr
+        assert "'mlx-lm" in done.stderr
+        assert "goodbot[" not in done.stderr
         assert "Traceback" not in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
@@ -184,8 +186,9 @@ class TestWithoutAnyExtra:
         (home / "config.toml").write_text('[connectors.telegram]\nowners = ["1"]\n')
         done = bare.run("doctor", home=home)
         assert done.returncode == 2  # no model is configured; that is the first failure
-        assert " install 'goodbot[telegram]'" in done.stdout
-        assert " install 'goodbot[mlx]'" in done.stdout
+        assert "'python-telegram-bot>=" in done.stdout
+        assert "'mlx-lm" in done.stdout
+        assert "goodbot[" not in done.stdout
         assert "Traceback" not in done.stdout + done.stderr
 
     def test_a_word_that_is_none_is_a_usage_error(self, bare: Bare, tmp_path: Path) -> None:

@@ -29,7 +29,9 @@ from goodbot.wizard.presets import preset_of
 from goodbot.wizard.save import save
 from goodbot.wizard.template import NEW
 
-_FLAGS = ("platform", "keep_token", "backend", "model", "preset", "schedule", "owner", "start")
+_FLAGS = (
+    "platform", "keep_token", "backend", "install", "model", "preset", "schedule", "owner", "start",
+)  # fmt: skip
 _OF_BOT = ("backend", "model", "preset", "schedule")
 """The flags that say what the bot is, wherever people talk to it."""
 _FIRST = "This sets up a bot of your own that learns from your ratings."

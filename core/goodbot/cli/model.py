@@ -18,7 +18,7 @@ from goodbot import config
 from goodbot.cli import client, output
 from goodbot.cli.asking import agrees
 from goodbot.config.file import ConfigFile
-from goodbot.errors import ConfigError, GoodbotError, MissingExtraError, UsageError
+from goodbot.errors import ConfigError, GoodbotError, UsageError
 from goodbot.home import DATABASE
 from goodbot.models import choose
 from goodbot.models.choose import Proposal
@@ -79,11 +79,10 @@ def backends(settings: config.Config) -> list[str]:
     plugins = PluginHost()
     plugins.load_entry_points(settings.plugins.enable)
     specs = plugins.backends()
+    chosen = choose_backend(specs, settings.training.backend)
     if settings.training.backend != "auto":
-        return [choose_backend(specs, settings.training.backend).name]
+        return [chosen.name]
     installed = [spec for spec in specs.values() if not missing_modules(spec.requires)]
-    if not installed:
-        raise MissingExtraError("answering and training", "torch")
     return [spec.name for spec in sorted(installed, key=lambda one: -one.priority)]
 
 

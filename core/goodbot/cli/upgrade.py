@@ -7,22 +7,20 @@ that gets none of our tokens.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
 import shlex
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
+from goodbot import packages
 from goodbot.cli import output
 from goodbot.cli.asking import agrees
 from goodbot.errors import GoodbotError, UsageError
+from goodbot.packages import NAME
 
-_NAME = "goodbot"
 _SECONDS = 60.0
 _DATA = (
     "The first start of a new version backs the data up before it changes it; "
@@ -36,13 +34,20 @@ def main(arguments: argparse.Namespace) -> int:
         raise UsageError("say `goodbot upgrade --check`, or `goodbot upgrade --back`")
     if arguments.back:
         return _back(arguments)
-    installed = metadata.version(_NAME)
-    if source := _checkout():
-        steps = [f"git -C {shlex.quote(str(source))} pull", _pip("-e", _wanted(str(source)))]
+    installed, origin = metadata.version(NAME), packages.origin()
+    if source := origin.checkout:
+        again = packages.pip_line("--editable", _wanted(str(source)))
+        steps = [f"git -C {shlex.quote(str(source))} pull", again]
         text = f"goodbot {installed} runs from the source in {source}: `{steps[0]}`, then `{steps[1]}`."
         data: dict[str, Any] = {"available": None, "source": str(source), "commands": steps}
+    elif origin.file:
+        text = (
+            f"goodbot {installed} was installed from {origin.file}: there is no place to ask for a "
+            "newer one. Get one where you got that, and install it in the same way."
+        )
+        data = {"available": None, "source": str(origin.file), "commands": []}
     elif available := _available(installed):
-        steps = [_pip("--upgrade", _wanted(_NAME))]
+        steps = [packages.pip_line("--upgrade", _wanted(NAME))]
         text = f"goodbot {installed} is installed, {available} is available: `{steps[0]}`."
         data = {"available": available, "source": None, "commands": steps}
     else:
@@ -90,7 +95,7 @@ def _available(installed: str) -> str | None:
         "--ignore-installed",  # else pip is content with what is here when the index is silent
         "--only-binary", ":all:",  # no wheel, no answer: building one would run its code
         "--quiet", "--no-input", "--disable-pip-version-check", "--report", "-",
-        f"{_NAME}>={installed}",
+        f"{NAME}>={installed}",
     )  # fmt: skip
     try:
         done = subprocess.run(
@@ -118,7 +123,7 @@ def _reason(said: str) -> str:
             "this environment has no pip to ask: let the tool that made it look for a newer goodbot"
         )
     if "no such option" in said:
-        return f"pip must be 22.2 or newer: `{_pip('--upgrade', 'pip')}`"
+        return f"pip must be 22.2 or newer: `{packages.pip_line('--upgrade', 'pip')}`"
     errors = [line for line in said.splitlines() if line.startswith("ERROR: ")]
     last = output.printable(errors[-1] if errors else "").removeprefix("ERROR: ")[:200]
     return (
@@ -127,49 +132,7 @@ def _reason(said: str) -> str:
     ).rstrip()
 
 
-def _checkout() -> Path | None:
-    """The directory that an editable installation runs from."""
-    try:
-        direct = json.loads(metadata.distribution(_NAME).read_text("direct_url.json") or "{}")
-        if not direct["dir_info"]["editable"]:
-            return None
-        return Path(unquote(urlsplit(str(direct["url"])).path))
-    except (ValueError, LookupError, TypeError):
-        return None
-
-
 def _wanted(what: str) -> str:
     """`what` with the extras that are installed now: `goodbot[telegram,torch]`."""
-    extras = _extras()
+    extras = packages.extras_here()
     return f"{what}[{','.join(extras)}]" if extras else what
-
-
-def _extras() -> list[str]:
-    """The extras whose packages are all here; `dev` is a developer's own affair."""
-    needed: dict[str, list[str]] = {}
-    for requirement in metadata.requires(_NAME) or ():
-        what, _, marker = requirement.partition(";")
-        _, found, extra = marker.partition("extra ==")
-        if found:
-            name = extra.strip().strip("\"'")
-            needed.setdefault(name, []).append(_distribution(what))
-    return sorted(
-        extra for extra, names in needed.items() if extra != "dev" and all(map(_is_here, names))
-    )
-
-
-def _distribution(requirement: str) -> str:
-    """`discord.py>=2.7` → `discord.py`."""
-    return "".join(itertools.takewhile(lambda c: c.isalnum() or c in "-_.", requirement.strip()))
-
-
-def _is_here(distribution: str) -> bool:
-    try:
-        metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-def _pip(*words: str) -> str:
-    return shlex.join((sys.executable, "-m", "pip", "install", *words))

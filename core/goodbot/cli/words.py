@@ -87,6 +87,7 @@ def _answers(parser: Parser) -> None:
         ),
         ("--keep-token", "WHERE", "keyring, file (readable by you alone) or environment (nowhere)"),
         ("--backend", "NAME", "what computes: auto, mlx or torch"),
+        ("--install", "YES", "yes or no: packages that are missing, also those above 500 MB"),
         ("--model", "MODEL", "what answers: auto, a name in the hub, a directory, a server, demo"),
         ("--preset", "NAME", "how boldly it learns: careful, balanced or aggressive"),
         ("--schedule", "WHEN", "when it learns: auto, a time such as 03:30, or manual"),

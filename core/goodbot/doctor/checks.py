@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 
 from goodbot.errors import GoodbotError
@@ -28,13 +26,6 @@ def fail(part: str, text: str, fix: str = "", *, exit_code: int = 1) -> Check:
 def failed(part: str, error: GoodbotError, fix: str = "") -> Check:
     """An error of goodbot's own, with its exit code."""
     return fail(part, str(error), fix, exit_code=error.exit_code)
-
-
-def install(extra: str) -> str:
-    """The command that brings an extra into the environment that this program runs in."""
-    pip = Path(sys.executable).with_name("pip")
-    program = shlex.quote(str(pip)) if pip.exists() else f"{shlex.quote(sys.executable)} -m pip"
-    return f"{program} install 'goodbot[{extra}]'"
 
 
 def short(path: Path) -> str:

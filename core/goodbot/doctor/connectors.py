@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goodbot.connector import ConnectorSpec
-from goodbot.doctor.checks import fail, failed, install, ok, warn
+from goodbot.doctor.checks import fail, failed, ok, warn
 from goodbot.doctor.data import path
 from goodbot.errors import ConfigError, GoodbotError, RetriableError
+from goodbot.packages import install_line
 from goodbot.plugins import missing_modules
 from goodbot.secrets import FILE, Secrets, SecretStore
 from goodbot.setup import Check, ConnectorSetup, Examined, Probe
@@ -57,7 +58,7 @@ async def _account(spec: ConnectorSpec, examined: Examined) -> list[Check]:
     """Packages, tokens and the platform's own word; each needs the one before."""
     if missing := missing_modules(spec.requires):
         text = f"packages that it needs are not installed: {', '.join(missing)}"
-        return [fail(spec.name, text, install(spec.extra) if spec.extra else "")]
+        return [fail(spec.name, text, install_line(spec.extra) if spec.extra else "")]
     try:
         grants, settings = examined.config.connector(spec.name, spec.settings)
     except ConfigError:

@@ -15,13 +15,14 @@ from typing import Any
 from goodbot import processes
 from goodbot.backend import BackendSpec
 from goodbot.doctor import weights
-from goodbot.doctor.checks import fail, failed, install, ok, short, size, warn
+from goodbot.doctor.checks import fail, failed, ok, short, size, warn
 from goodbot.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.models import ResolvedModel, architecture, resolve
 from goodbot.models.directory import read_config
 from goodbot.models.disk import stored
 from goodbot.models.estimate import estimate
 from goodbot.models.machine import available_memory, physical_memory, place
+from goodbot.packages import install_line
 from goodbot.plugins import choose_backend, missing_modules
 from goodbot.serving import choice
 from goodbot.setup import Check, Examined, Probe
@@ -60,8 +61,8 @@ async def backend(examined: Examined) -> Sequence[Check]:
         return []  # the config's line says it
     except MissingExtraError as error:
         text = f"the packages of the {error.extra} backend are not installed: nothing can answer"
-        return [fail("backend", text, install(error.extra))]
-    why = "as configured" if wanted != "auto" else "the installed one of the highest priority"
+        return [fail("backend", text, install_line(error.extra))]
+    why = "as configured" if wanted != "auto" else "the fastest that is installed"
     others = sorted(
         name for name, other in specs.items()
         if name != spec.name and not missing_modules(other.requires)
@@ -71,13 +72,15 @@ async def backend(examined: Examined) -> Sequence[Check]:
     device, wrong = await _ask(spec)
     if wrong:
         text = f"{spec.name} is installed and cannot be used: {wrong}"
-        return [fail("backend", text, install(spec.extra))]
+        return [fail("backend", text, install_line(spec.extra))]
     text = f"{spec.name} ({why})" + (f" on {device}" if device else "")
     if device == "CPU" and (card := await _nvidia()):
         text = f"{text}, though this machine has {card}"
-        return [warn("backend", text, f'{install("torch")}, and set [training] backend = "torch"')]
+        return [
+            warn("backend", text, f'{install_line("torch")}, and set [training] backend = "torch"')
+        ]
     if device == "CPU" and sys.platform == "darwin" and platform.machine() == "arm64":
-        return [warn("backend", f"{text}, though this Mac has a GPU", install("mlx"))]
+        return [warn("backend", f"{text}, though this Mac has a GPU", install_line("mlx"))]
     return [ok("backend", text)]
 
 

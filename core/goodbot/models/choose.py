@@ -19,10 +19,8 @@ from goodbot.models.directory import cache_folder, hub_cache, hub_name, read_con
 from goodbot.models.estimate import FEWEST, MOST, SLOWEST, Estimate, estimate
 from goodbot.models.machine import Place, place
 from goodbot.models.obtain import Obtained, complete, token
+from goodbot.packages import install_line
 
-TORCH_ON_CPU = (
-    "MLX is slow on this processor; PyTorch is faster: pip install 'goodbot[torch]', and take it"
-)
 _LIMITS = ("tokens_per_forward", "max_sequence_tokens")
 """Of `[training.settings]`: what the memory of a training grows with."""
 
@@ -257,10 +255,10 @@ def _reason(best: Option, options: Sequence[Option], where: Place) -> str:
 def _nothing(options: Sequence[Option], fitting: Sequence[Option]) -> str:
     """Why no model of the catalogue is proposed, and what to do."""
     if not options:
-        return "no training backend is installed: pip install 'goodbot[torch]' (or [mlx] on a Mac)"
+        return "no training backend is installed: `goodbot doctor` says how to install one"
     if fitting:
         least = min(fitting, key=lambda option: option.estimate.answer)
-        advice = TORCH_ON_CPU if least.backend == "mlx" else "name one yourself if you can wait"
+        advice = _faster() if least.backend == "mlx" else "name one yourself if you can wait"
         return (
             f"no model answers within {SLOWEST:.0f} s here: {least.name}, the quickest that fits, "
             f"would take about {least.estimate.answer:.0f} s. {advice}"
@@ -272,6 +270,11 @@ def _nothing(options: Sequence[Option], fitting: Sequence[Option]) -> str:
         f"{least.estimate.limit / 1e9:.1f} GB may be used. Close other programs, or use a machine "
         "with more memory"
     )
+
+
+def _faster() -> str:
+    line = install_line("torch")
+    return f"MLX is slow on this processor; PyTorch is faster: {line}, and take it"
 
 
 def _unknown(wanted: str) -> str:

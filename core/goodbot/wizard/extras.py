@@ -1,44 +1,56 @@
-"""Installing what a platform or a backend needs, with this environment's own pip."""
+"""Installing what a platform or a backend needs, into this very environment."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import subprocess
-import sys
 from collections.abc import Sequence
 
-from goodbot.errors import install_line
+from goodbot.packages import install_command, install_line
 from goodbot.plugins import missing_modules
 from goodbot.wizard.dialogue import Dialogue
 
+MOST_UNASKED = 500_000_000
+"""Bytes that are fetched without a person's yes."""
+
 
 def offer(
-    dialogue: Dialogue, what: str, requires: Sequence[str], extra: str, size: str = ""
+    dialogue: Dialogue, what: str, requires: Sequence[str], extra: str, download: int | None = None
 ) -> bool:
-    """Install `extra` if the person agrees; whether `requires` can be imported then."""
+    """Install `extra`, of so many bytes, if the person agrees; whether `requires` can be imported then."""
     if not missing_modules(requires):
         return True
-    about = f", {size}" if size else ""
-    dialogue.say(f"{what} needs packages that are not installed: goodbot[{extra}]{about}.")
+    about = f" They take about {amount(download)}." if download else ""
+    dialogue.say(f"{what} needs packages that are not installed.{about}")
+    large = (download or 0) > MOST_UNASKED
+    said = dialogue.answer("--install")
+    if said == "no":
+        return False
+    if large and not dialogue.asks and not said:
+        dialogue.say(
+            "So much is fetched only if you say so: add --install yes. "
+            f"By hand: {install_line(extra)}"
+        )
+        return False
     if not dialogue.confirm("--install", "Install them now?"):
         return False
     if not _install(dialogue, extra):
-        dialogue.say(
-            f"They could not be installed; pip says why, above. By hand: {install_line(extra)}"
-        )
+        dialogue.say(f"They could not be installed. By hand: {install_line(extra)}")
         return False
     importlib.invalidate_caches()
     return not missing_modules(requires)
 
 
+def amount(count: int) -> str:
+    """Bytes for people: `65 MB`, `2.5 GB`."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
 def _install(dialogue: Dialogue, extra: str) -> bool:
-    if importlib.util.find_spec("pip") is None:
-        dialogue.say("This Python environment has no pip.")
+    command = install_command(extra)
+    if command is None:
+        dialogue.say("This Python environment has no pip, and there is no uv.")
         return False
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
-    # pip draws its own progress; --json keeps stdout for the result.
-    done = subprocess.run(
-        [*command, f"goodbot[{extra}]"], stdout=dialogue.out.fileno(), check=False
-    )
+    # The installer draws its own progress; --json keeps stdout for the result.
+    done = subprocess.run(command, stdout=dialogue.out.fileno(), check=False)
     return done.returncode == 0

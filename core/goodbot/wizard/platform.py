@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from goodbot.connector import ConnectorSpec
-from goodbot.errors import install_line
+from goodbot.packages import install_line
 from goodbot.wizard import extras
 from goodbot.wizard.dialogue import Choice, Dialogue
 from goodbot.wizard.draft import TERMINAL, Draft, Place

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from goodbot.errors import GoodbotError, RetriableError, UsageError, install_line
+from goodbot.errors import GoodbotError, RetriableError, UsageError
+from goodbot.packages import install_line
 from goodbot.secrets import Secrets, keyring_usable
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
 from goodbot.setups import prepared
@@ -165,7 +166,7 @@ def _where_to_keep(dialogue: Dialogue, names: tuple[str, ...], before: str) -> s
         dialogue.forget("--keep-token")
         dialogue.trouble(
             "this session has no keyring that goodbot can use; keep the token in the file, "
-            f"or unlock a keyring and install {install_line('keyring')}"
+            f"or unlock a keyring and run {install_line('keyring')}"
         )
     dialogue.hint("\nWhere shall goodbot keep it?")
     known = {choice.value for choice in choices}

@@ -162,7 +162,7 @@ async def test_one_that_is_not_installed_is_left_out_and_says_how_to_get_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tracking = configured(tmp_path, requires=("goodbot_no_such_module",), extra="diary")
-    assert "goodbot[diary]" in caplog.text
+    assert "not installed: the page of its plugin says how" in caplog.text
     tracking.on_training_started(1, 8)
     await tracking.stop()
     assert not (tmp_path / "tracking").exists()

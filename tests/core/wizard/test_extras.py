@@ -32,13 +32,29 @@ def test_what_is_there_is_not_installed_again(dialogue: Dialogue, tmp_path: Path
 def test_a_pip_that_fails_is_a_sentence_with_the_command(
     dialogue: Dialogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "constraints.txt").write_text("pluggy==0.0.1\n")
+    (tmp_path / "constraints.txt").write_text("botbuilder-core==0.0.1\n")
     monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "constraints.txt"))
-    assert not extras.offer(dialogue, "Teams", ("no_such_module",), "teams", "small")
+    assert not extras.offer(dialogue, "Teams", ("no_such_module",), "teams", 65_000_000)
     out = shown(tmp_path)
-    assert "Teams needs packages that are not installed: goodbot[teams], small." in out
+    assert "Teams needs packages that are not installed. They take about 65 MB." in out
     assert "They could not be installed" in out
-    assert "install 'goodbot[teams]'" in out
+    assert "install 'botbuilder-core>=" in out
+    assert "goodbot[" not in out
+
+
+def test_much_is_fetched_only_where_somebody_says_so(dialogue: Dialogue, tmp_path: Path) -> None:
+    assert not extras.offer(dialogue, "Torch", ("no_such_module",), "torch", 2_500_000_000)
+    out = shown(tmp_path)
+    assert (
+        "They take about 2.5 GB. So much is fetched only if you say so: add --install yes." in out
+    )
+    assert "Requirement" not in out, "pip was not asked"
+
+
+def test_no_is_no(tmp_path: Path) -> None:
+    with (tmp_path / "shown").open("w+") as out:
+        dialogue = Dialogue({"--install": "no"}, asks=False, out=out)
+        assert not extras.offer(dialogue, "Teams", ("no_such_module",), "teams")
 
 
 def test_packages_that_are_still_missing_afterwards_are_not_claimed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 
 from goodbot import hookimpl
@@ -24,4 +25,14 @@ def register_backend() -> BackendSpec:
         # Made for Apple's GPUs. On a plain processor it multiplies matrices an order of magnitude
         # slower than torch, and is the choice only where torch is not installed.
         priority=20 if sys.platform == "darwin" else 5,
+        download=65_000_000 if _has_wheels() else None,
     )
+
+
+def _has_wheels() -> bool:
+    """Whether MLX is published for this machine: Apple silicon, and Linux with glibc 2.35 or newer."""
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    name, _, version = " ".join(platform.libc_ver()).partition(" ")
+    major, _, minor = version.partition(".")
+    return name == "glibc" and minor.isdecimal() and (int(major), int(minor)) >= (2, 35)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import platform
+import sys
 
 from goodbot import hookimpl
 from goodbot.backend import BackendSpec
@@ -25,4 +27,8 @@ def register_backend() -> BackendSpec:
         settings=TrainingSettings,
         presets=resolve,
         priority=10,
+        # The wheels for Linux on x86-64 bring CUDA along.
+        download=2_500_000_000
+        if (sys.platform, platform.machine()) == ("linux", "x86_64")
+        else 300_000_000,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from goodbot.errors import TrainingError
+from goodbot.packages import install_line
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 from transformers.utils import logging as transformers_logging
 
@@ -27,7 +28,7 @@ def load(directory: Path, device: torch.device, bits: int | None) -> Any:
     if bits is not None:
         if find_spec("bitsandbytes") is None or find_spec("accelerate") is None:
             raise TrainingError(
-                "A 4-bit base needs bitsandbytes. Install it with `pip install 'goodbot[torch-4bit]'`, "
+                f"A 4-bit base needs bitsandbytes. Install it with `{install_line('torch-4bit')}`, "
                 "or take `base_bits` out of [training.settings]."
             )
         options["quantization_config"] = BitsAndBytesConfig(
