@@ -19,7 +19,7 @@ LEFT_OUT = ("goodbot", "telegram", "python_telegram_bot", "mlx_lm", "peft", "pyt
 """What a newcomer's environment does not have at first; pip brings some of it."""
 WHEELS = (
     "python-telegram-bot", "mlx-lm", "peft",
-    "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers",  # what builds goodbot
+    "hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers",  # what builds goodbot
 )  # fmt: skip
 
 
