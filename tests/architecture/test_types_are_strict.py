@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 BOUNDARY = {
     "training/goodbot_training/backends/adapters.py": "safetensors",
     "training/goodbot_training/backends/chat.py": "transformers",
+    "training/goodbot_training/backends/marks.py": "tokenizers",
     "training/goodbot_training/backends/mlx/batching.py": "mlx",
     "training/goodbot_training/backends/mlx/model.py": "mlx",
     "training/goodbot_training/backends/mlx/sampler.py": "mlx",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from goodbot.errors import TrainingError
 from goodbot.events import Message
 from goodbot.own_model import without_tools
 
+from goodbot_training.backends.marks import Marks, byte_ids
 from goodbot_training.backends.plain import plainer
 
 
@@ -73,6 +75,12 @@ class Chat:
             raise TrainingError(f"The tokenizer in {directory} cannot be loaded.") from error
         if not self._tokenizer.chat_template:
             raise TrainingError(f"The model in {directory} has no chat template.")
+        backend = getattr(self._tokenizer, "backend_tokenizer", None)
+        if backend is None:  # the marks in what people write could not be told from its own
+            raise TrainingError(f"The tokenizer in {directory} needs a tokenizer.json beside it.")
+        self._marks = Marks(backend)
+        self._bytes = byte_ids(backend)
+        self._of_bytes = {byte: token for token, byte in self._bytes.items()}
         self.stops = self._stops(directory, config)
         self.end = self._end()
 
@@ -96,26 +104,38 @@ class Chat:
                 ) from error
 
     def _rendered(self, messages: Sequence[Message], tools: Sequence[Any]) -> tuple[int, ...]:
-        return tuple(
-            self._tokenizer.apply_chat_template(
-                list(messages),
-                tools=list(tools) or None,
-                add_generation_prompt=True,
-                enable_thinking=False,  # read by the templates that know it
-                return_dict=False,
-            )
+        rendered = self._tokenizer.apply_chat_template(
+            self._marks.quote(messages),
+            tools=self._marks.quote(tools) or None,
+            add_generation_prompt=True,
+            enable_thinking=False,  # read by the templates that know it
+            tokenize=False,
         )
+        return tuple(self._marks.encode(rendered))
 
     def turn(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
         """A whole turn; the response ends with the end token, as a sampled one does."""
-        ids = self._tokenizer.encode(response, add_special_tokens=False)
+        ids = self._marks.words(response)
         return TokenizedTurn(prompt=self.prompt(messages), response=(*ids, self.end))
 
     def text(self, tokens: Sequence[int]) -> str:
-        """Plain text, without the template's own tokens."""
+        """Plain text, without the template's own tokens. Bytes that are no character are one sign each."""
         return self._tokenizer.decode(
-            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+            self._whole(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
+
+    def _whole(self, tokens: Sequence[int]) -> list[int]:
+        """Where a byte is missing, the library would give up the whole run of bytes that it stands in."""
+        if not self._bytes:
+            return list(tokens)
+        found: list[int] = []
+        for are_bytes, run in groupby(tokens, self._bytes.__contains__):
+            if are_bytes:
+                spelt = bytes(self._bytes[token] for token in run).decode(errors="replace")
+                found += [self._of_bytes[byte] for byte in spelt.encode()]
+            else:
+                found += run
+        return found
 
     def name(self, token: int) -> str:
         """One token by itself as text, the template's own tokens too."""

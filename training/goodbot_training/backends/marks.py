@@ -1,0 +1,110 @@
+"""What people write is text for the model, and never one of the template's own marks.
+
+A tokenizer finds its added tokens (`<|im_end|>`, `<think>`, `[INST]`) wherever their names stand. Here they
+have other names, which nobody can know: what a template writes is renamed before it is encoded, and what
+a person writes is not. So the same characters reach the model, in the tokens of plain text.
+"""
+
+# pyright: standard
+# (tokenizers ships no complete types)
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_FIRST = 0xE000
+_SIGNS = 6400
+"""Characters for private use, which no text means anything by."""
+_SECRET = 8
+_NEVER = -1e5
+"""A log-probability: every other way to spell it is likelier."""
+_BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+
+
+class Marks:
+    """The added tokens of one tokenizer."""
+
+    def __init__(self, backend: Any) -> None:
+        """`backend` is the `tokenizers.Tokenizer` that the model came with."""
+        from tokenizers import Tokenizer
+
+        described: dict[str, Any] = json.loads(backend.to_str())
+        added = sorted(described["added_tokens"], key=lambda token: -len(token["content"]))
+        names = [token["content"] for token in added if _is_mark(token)][:_SIGNS]
+        real, quoted = _secret(), _secret()
+        self._aliases = {name: real + chr(_FIRST + at) for at, name in enumerate(names)}
+        self._quotes = {name: quoted + chr(_FIRST + at) for at, name in enumerate(names)}
+        for token in added:
+            token["content"] = self._aliases.get(token["content"], token["content"])
+        if (
+            described["model"]["type"] == "Unigram"
+        ):  # it would take their names for words of its own
+            _unlikely(described["model"]["vocab"], {*names, *_BYTES})
+        parts = {"added_tokens": added, "post_processor": None, "truncation": None, "padding": None}
+        self._renamed: Any = Tokenizer.from_str(json.dumps(described | parts))
+        self._ids = {
+            self._renamed.token_to_id(alias): backend.token_to_id(name)
+            for name, alias in self._aliases.items()
+        }
+        self._controls = {backend.token_to_id(name): name for name in names}
+
+    def quote(self, value: Any) -> Any:
+        """The same words for a template, with a stand-in for each mark, however deep they lie."""
+        if isinstance(value, str):
+            for name, quote in self._quotes.items():
+                value = value.replace(name, quote)
+            return value
+        if isinstance(value, Mapping):
+            return {key: self.quote(item) for key, item in value.items()}
+        return [self.quote(item) for item in value] if isinstance(value, Sequence) else value
+
+    def encode(self, rendered: str) -> list[int]:
+        """Token ids of what a template has made of quoted words."""
+        for name, alias in self._aliases.items():
+            rendered = rendered.replace(name, alias)
+        for name, quote in self._quotes.items():
+            rendered = rendered.replace(quote, name)
+        return self.words(rendered)
+
+    def words(self, text: str) -> list[int]:
+        """Token ids of text; only what `encode` has renamed is a mark."""
+        found: list[int] = []
+        for token in self._renamed.encode(text, add_special_tokens=False).ids:
+            if token in self._ids:
+                found.append(self._ids[token])
+            elif (name := self._controls.get(token)) is not None:
+                # A vocabulary may hold the name among its words, too: in halves it does not.
+                found += [*self._half(name[: len(name) // 2]), *self._half(name[len(name) // 2 :])]
+            else:
+                found.append(token)
+        return found
+
+    def _half(self, text: str) -> list[int]:
+        ids = self._renamed.encode(text, add_special_tokens=False).ids
+        return [token for token in ids if token not in self._controls]
+
+
+def byte_ids(backend: Any) -> dict[int, int]:
+    """Token → the byte that it stands for, where a tokenizer spells what it has no word for in bytes."""
+    ids = [backend.token_to_id(name) for name in _BYTES]
+    if None in ids or backend.decode([ids[ord("A")]]) != "A":
+        return {}
+    return {token: byte for byte, token in enumerate(ids)}
+
+
+def _unlikely(vocabulary: list[list[Any]], names: set[str]) -> None:
+    for word in vocabulary:
+        if word[0] in names:
+            word[1] = _NEVER
+
+
+def _is_mark(token: Mapping[str, Any]) -> bool:
+    """Whether it is more than a run of blanks or signs, as some vocabularies have for code."""
+    return bool(token["special"]) or any(sign.isalnum() for sign in token["content"])
+
+
+def _secret() -> str:
+    return "".join(chr(_FIRST + secrets.randbelow(_SIGNS)) for _ in range(_SECRET))
