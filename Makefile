@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PEERS  := tests/node/node_modules/.goodbot-lock.json
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
@@ -41,21 +42,26 @@ $(VENV)/installed-test: $(VENV)/installed
 	@$(PIP) --editable '.[discord,slack,teams,telegram,dev]'
 	@touch $@
 
+# Far sides that others have written: Telegram, Slack, Teams. Without them their tests are skipped and say so.
+$(PEERS): tests/node/package-lock.json $(VENV)/installed-test
+	@echo "installing the npm packages that the tests need ..."
+	@$(BIN)/python -m tests.node.install || echo "they did not install; tests that need them are skipped"
+
 $(VENV)/installed-all: $(VENV)/installed-test
 	@echo "installing every backend and tracker ..."
 	@$(PIP) --editable '.[mlx,torch-4bit,gguf,discord,slack,teams,telegram,tensorboard,wandb,trackio,bench,dev]'
 	@touch $@
 
 install: $(VENV)/installed
-install-test: $(VENV)/installed-test
-install-all: $(VENV)/installed-all
+install-test: $(VENV)/installed-test $(PEERS)
+install-all: $(VENV)/installed-all $(PEERS)
 
 demo: $(VENV)/installed
 	@$(BIN)/goodbot demo $(ARGS)
 
 # Four at a time, a file in one process: tests wait more than they compute. And at the lowest priority from the
 # start: trainings and samplers lower their own, and would wait behind three other tests.
-test: $(VENV)/installed-test
+test: $(VENV)/installed-test $(PEERS)
 	nice -n 19 $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # On a real model. It is made first, outside of the tests, which reach nothing but loopback; without it each of them says why.

@@ -21,7 +21,7 @@ def missing(reason: str) -> NoReturn:
     """Skip for a missing part; under GOODBOT_REQUIRE_ALL=1 that is a failure."""
     if REQUIRE_ALL:
         pytest.fail(f"GOODBOT_REQUIRE_ALL=1, but {reason}")
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
 
 
 def require(module: str) -> Any:

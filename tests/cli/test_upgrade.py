@@ -45,9 +45,6 @@ def _digest(text: str) -> str:
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What pip is configured for: a folder, and no network. It looks like no checkout."""
-    for name in [name for name in os.environ if name.startswith("PIP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     monkeypatch.setattr(packages, "origin", packages.Origin)
     wheel(tmp_path / "wheels", INSTALLED)

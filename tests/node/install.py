@@ -1,15 +1,16 @@
-"""Installs the npm packages that peers need, once, with the node that a wheel brings."""
+"""The npm packages that peers need: `python -m tests.node.install` brings them, with the node of a wheel.
+
+`make test` does so before the tests. The tests themselves only look: they ask no registry.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import subprocess
-import tempfile
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+_STAMP = HERE / "node_modules" / ".goodbot-lock.json"
 
 
 def node() -> Path:
@@ -19,28 +20,29 @@ def node() -> Path:
     return Path(ROOT_DIR) / "bin" / "node"
 
 
+def absent() -> str:
+    """Why the packages are not there as `package-lock.json` wants them; else ""."""
+    if _STAMP.exists() and _STAMP.read_text() == (HERE / "package-lock.json").read_text():
+        return ""
+    return "the npm packages of tests/node are not installed: `python -m tests.node.install`"
+
+
 def install() -> str:
     """Install into `tests/node/node_modules`; says why when it cannot, else ""."""
-    wanted = (HERE / "package-lock.json").read_text()
-    stamp = HERE / "node_modules" / ".goodbot-lock.json"
-    with _locked(Path(tempfile.gettempdir()) / "goodbot-tests-node.lock"):
-        if stamp.exists() and stamp.read_text() == wanted:
-            return ""
-        npm = node().parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
-        flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-        done = subprocess.run(
-            [node(), npm, "ci", *flags],
-            cwd=HERE, capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            return f"npm ci failed: {done.stderr.strip()[-400:]}"
-        stamp.write_text(wanted)
+    if not absent():
+        _STAMP.touch()  # as new as what it was made from
         return ""
+    npm = node().parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
+    flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    done = subprocess.run(
+        [node(), npm, "ci", *flags],
+        cwd=HERE, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        return f"npm ci failed: {done.stderr.strip()[-400:]}"
+    _STAMP.write_text((HERE / "package-lock.json").read_text())
+    return ""
 
 
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Several test processes may want the packages at once."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+if __name__ == "__main__":
+    sys.exit(install())

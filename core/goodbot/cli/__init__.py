@@ -6,8 +6,10 @@ the daemon, `doctor` looks at every part, `init` sets up, `output` prints.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     data is from a newer version, 130 Ctrl-C. What goes wrong is one sentence on stderr.
     """
     _print_anything()
+    _hear_ctrl_c()
     try:
         arguments = parser.parse((sys.argv[1:] if argv is None else argv) or ["--help"])
         target: str = arguments.run
@@ -41,6 +44,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         print(f"goodbot: {where}{error.strerror or error}", file=sys.stderr)
         return 1
+
+
+def _hear_ctrl_c() -> None:
+    """A parent that ignores SIGINT (`nohup … &`, some CI runners) hands that down, and Python keeps it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        with contextlib.suppress(
+            ValueError
+        ):  # not the main thread: whose signals these are decides
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _print_anything() -> None:

@@ -60,7 +60,7 @@ class Emulated:
 def emulated() -> Iterator[Emulated]:
     require("slack_bolt")
     if problem := schema.unavailable():
-        missing(f"npm emulate cannot be installed: {problem}")
+        missing(f"npm emulate cannot be started: {problem}")
     # It ends when its standard input does: leaving the block closes that.
     with subprocess.Popen(
         [node(), HERE / "slack_emulate.mjs", TOKEN, SCOPES],

