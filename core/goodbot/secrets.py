@@ -145,7 +145,7 @@ class SecretStore:
             return {}
         except OSError as error:
             raise ConfigError(f"cannot be read: {error.strerror}", path=self.path) from error
-        with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+        with os.fdopen(descriptor, encoding="utf-8-sig", errors="replace") as file:
             info = os.fstat(file.fileno())
             if info.st_uid != os.geteuid() or stat.S_IMODE(info.st_mode) & 0o077:
                 raise ConfigError(

@@ -35,3 +35,13 @@ def prepared(
 def changes_a_program(setup: type[ConnectorSetup]) -> bool:
     """Whether connecting it changes another program's settings."""
     return setup.install is not ConnectorSetup.install
+
+
+def wrong_id(setup: type[ConnectorSetup] | None, value: str) -> str:
+    """Why this can be nobody's user id, as a sentence; empty if it may be.
+
+    Without its packages (None) a platform cannot say what its ids are like.
+    """
+    if not value or value.startswith("@") or len(value) > 64 or " " in value:
+        return "an id is needed, not a name: names can change hands"
+    return setup.wrong_user_id(value) if setup else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from goodbot import config
+from goodbot.config.file import ConfigFile
 from goodbot.errors import ConfigError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,3 +156,28 @@ def test_nobody_has_a_grant_by_default() -> None:
     grants, _ = config.Config(home=Path("/state")).connector("telegram", Settings)
     assert grants == config.Grants()
     assert grants.owners == grants.raters == grants.talkers == ()
+
+
+def test_windows_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    """Notepad and PowerShell write one."""
+    (tmp_path / "config.toml").write_bytes(b"\xef\xbb\xbf[model]\r\npath = 'demo'\r\n")
+    assert config.load(tmp_path).model.path == "demo"
+    file = ConfigFile(tmp_path)
+    file.set("training.schedule", "manual")
+    assert file.save().model.path == "demo"
+    assert config.load(tmp_path).training.schedule == "manual"
+
+
+def test_another_encoding_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes("[model]".encode("utf-16"))
+    with pytest.raises(ConfigError, match="cannot be read: save it as UTF-8"):
+        config.load(tmp_path)
+    with pytest.raises(ConfigError, match="cannot be read: save it as UTF-8"):
+        ConfigFile(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["token", "bot_token", "app_password", "signing_secret"])
+def test_a_token_in_the_config_is_sent_where_tokens_are_kept(key: str) -> None:
+    text = f'[connectors.telegram]\n{key} = "1:x"\n'
+    with pytest.raises(ConfigError, match="say `goodbot connect telegram`, which asks for it"):
+        parse(text).connector("telegram", Settings)

@@ -13,6 +13,7 @@ from goodbot.backups.make import make
 from goodbot.errors import GoodbotError
 from goodbot.events import CaptureEvent, OrderKey, RatingEvent, RatingKind
 from goodbot.redaction import redact
+from goodbot.secrets import SecretStore
 from goodbot.store import turns
 from goodbot_connectors.claude_code.sessions import Answer
 from goodbot_connectors.claude_code.sessions import Session as ClaudeSession
@@ -263,3 +264,11 @@ def test_nothing_of_it_stays_in_what_agents_wait_with() -> None:
     codex = CodexSession().begin("one", secret)
     codex = codex.end("one", f"It is {secret}", "turn").begin("two", "Go on")
     assert "C4nary" not in repr(codex)
+
+
+def test_windows_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    """Notepad writes one."""
+    file = tmp_path / "secrets.env"
+    file.write_bytes(b"\xef\xbb\xbfGOODBOT_TELEGRAM_TOKEN=1:x\n")
+    file.chmod(0o600)
+    assert SecretStore(tmp_path)._read() == {"GOODBOT_TELEGRAM_TOKEN": "1:x"}

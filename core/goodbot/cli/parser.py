@@ -83,7 +83,12 @@ def _home(wanted: Path | None) -> Path:
         chosen = wanted or Path(os.environ.get("GOODBOT_HOME") or Path.home() / ".goodbot")
         home = chosen.expanduser().absolute()
     except RuntimeError as error:  # no such user, or no HOME
-        raise UsageError(str(error)) from error
+        if wanted or os.environ.get("GOODBOT_HOME"):
+            raise UsageError(str(error)) from error
+        raise UsageError(
+            "this account has no home directory: name a directory for goodbot's data with "
+            "GOODBOT_HOME or --home"
+        ) from error
     if not home.exists():
         from goodbot.lock import finish_restore
 

@@ -29,7 +29,7 @@ from goodbot.config.sections import (
     ServingConfig,
     TrainingConfig,
 )
-from goodbot.config.toml import Where, section
+from goodbot.config.toml import Where, read, section
 from goodbot.errors import ConfigError
 
 __all__ = [
@@ -128,13 +128,11 @@ def load(home: Path, path: Path | None = None) -> Config:
     explicit = path is not None
     path = path or home / "config.toml"
     try:
-        source = path.read_text(encoding="utf-8")
+        source = read(path)
     except FileNotFoundError:
         if explicit:
             raise ConfigError("there is no such file", path=path) from None
         return Config(home=home)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot be read: {error}", path=path) from error
     return parse(source, home=home, path=path)
 
 

@@ -15,6 +15,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from goodbot import config
+from goodbot.config.toml import read
 from goodbot.errors import ConfigError
 from goodbot.lock import prepare_home
 
@@ -30,11 +31,9 @@ class ConfigFile:
         self.home = home
         self.path = path or home / "config.toml"
         try:
-            self.before: str | None = self.path.read_text(encoding="utf-8")
+            self.before: str | None = read(self.path)
         except FileNotFoundError:
             self.before = None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot be read: {error}", path=self.path) from error
         try:
             self._document = tomlkit.parse(template if self.before is None else self.before)
         except TOMLKitError as error:

@@ -14,6 +14,22 @@ from goodbot.errors import ConfigError
 from goodbot.naming import instead
 
 T = TypeVar("T")
+_SECRET = ("token", "secret", "password", "api_key", "apikey")
+
+
+def read(path: Path) -> str:
+    """The text of a config file. Raises FileNotFoundError, and ConfigError when it is no UTF-8.
+
+    Windows' editors put a byte order mark before it, which is no part of the text.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", path=path) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("cannot be read: save it as UTF-8", path=path) from error
 
 
 @dataclass(frozen=True)
@@ -29,6 +45,13 @@ class Where:
 
     def unknown(self, key: str, known: list[str]) -> ConfigError:
         place = f"[{self.section}] " if self.section else ""
+        platform = self.section.removeprefix("connectors.")
+        if platform != self.section and key.lower().endswith(_SECRET):
+            return self.error(
+                key,
+                f"{place}tokens are not kept in the config: take {key!r} out, and say "
+                f"`goodbot connect {platform}`, which asks for it",
+            )
         hint = instead(key, known, cutoff=0.5)
         return self.error(key, f"{place}unknown key {key!r}; {hint}")
 

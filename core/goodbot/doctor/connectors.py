@@ -14,7 +14,7 @@ from goodbot.packages import install_line
 from goodbot.plugins import missing_modules
 from goodbot.secrets import FILE, Secrets, SecretStore
 from goodbot.setup import Check, ConnectorSetup, Examined, Probe
-from goodbot.setups import prepared, setup_class
+from goodbot.setups import prepared, setup_class, wrong_id
 from goodbot.store import channels, inspection, people
 
 _PLATFORM_SECONDS = 15.0
@@ -154,6 +154,10 @@ async def _owners(spec: ConnectorSpec, examined: Examined) -> list[Check]:
         return [ok(part, "owned by whoever logs in from this machine: `goodbot web`")]
     if not owners:
         return [warn(part, "nobody is its owner", f"goodbot pair {spec.name}")]
+    for group in ("owners", "raters", "talkers"):
+        for named in sorted(getattr(grants, group)):
+            if wrong := wrong_id(setup, named):
+                return [fail(part, f"{group} names {named!r}, who can be nobody: {wrong}")]
     one = "1 owner" if len(owners) == 1 else f"{len(owners)} owners"
     return [ok(part, f"{one}; `goodbot doctor --security` lists who may what")]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from goodbot.errors import StoreError
 from goodbot.home import DATABASE
 from goodbot.setup import ConnectorSetup
+from goodbot.setups import wrong_id
 from goodbot.store import inspection, people
 from goodbot.wizard.asked import needs_owner, setup_of
 from goodbot.wizard.dialogue import Choice, Dialogue, Refused
@@ -48,14 +49,9 @@ async def _paired(place: Place, platform: str) -> list[str]:
 
 
 def _user_id(setup: type[ConnectorSetup] | None) -> Callable[[str], str]:
-    # Without its packages the platform cannot say what its ids are like.
     def check(answer: str) -> str:
-        if not answer or answer.startswith("@") or len(answer) > 64 or " " in answer:
-            raise Refused(
-                "an id is needed, not a name: names can change hands; or go back and pair"
-            )
-        if setup and (wrong := setup.wrong_user_id(answer)):
-            raise Refused(wrong)
+        if wrong := wrong_id(setup, answer):
+            raise Refused(f"{wrong}; or go back and pair")
         return answer
 
     return check

@@ -40,6 +40,10 @@ class PigeonSetup(ConnectorSetup):
     def malformed(cls, name: str, value: str) -> str:
         return "" if value.startswith("coo") else "a pigeon's token says coo"
 
+    @classmethod
+    def wrong_user_id(cls, value: str) -> str:
+        return "" if value.isdecimal() else "a pigeon has a number"
+
     async def identify(self) -> Identity:
         if isinstance(self.trouble, asyncio.TimeoutError):
             await asyncio.Event().wait()
@@ -167,6 +171,21 @@ async def test_without_a_setup_the_rest_is_looked_at(tmp_path: Path) -> None:
 async def test_nobody_is_its_owner(tmp_path: Path) -> None:
     checks = await look(tmp_path, "[connectors.pigeon]\nraters = [1]\n")
     assert (checks[-1].state, checks[-1].fix) == (CheckState.WARN, "goodbot pair pigeon")
+
+
+@pytest.mark.parametrize("named", ["@ada", "Ada Lovelace", "sparrow"])
+@pytest.mark.parametrize("role", ["owners", "raters", "talkers"])
+async def test_who_is_named_by_a_name_is_locked_out_and_that_is_said(
+    tmp_path: Path, role: str, named: str
+) -> None:
+    checks = await look(
+        tmp_path,
+        f"[connectors.pigeon]\nowners = [1]\n{role} = ['{named}']\n"
+        if role != "owners"
+        else f"[connectors.pigeon]\nowners = ['{named}']\n",
+    )
+    assert checks[-1].state is CheckState.FAIL
+    assert checks[-1].text.startswith(f"{role} names {named!r}, who can be nobody: ")
 
 
 async def test_a_paired_owner_counts(tmp_path: Path) -> None:

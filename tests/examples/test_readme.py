@@ -1,0 +1,97 @@
+"""README.md is a promise: its tables are whole, and nothing that people read says what cannot be done."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.cli import parser
+from goodbot.commands import TABLE
+from goodbot.config import sections
+
+from tests.architecture.source import ROOT, modules
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SECTIONS = {
+    "model": sections.ModelConfig, "serving": sections.ServingConfig,
+    "training": sections.TrainingConfig, "adapters": sections.AdaptersConfig,
+    "privacy": sections.PrivacyConfig, "http": sections.HttpConfig, "log": sections.LogConfig,
+    "plugins": sections.PluginsConfig,
+}  # fmt: skip
+
+
+def _rows() -> Iterator[tuple[str, str, list[str], list[str]]]:
+    """`(section, key, names and defaults of its row)` of the table of settings."""
+    section = ""
+    for line in README.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 4 or not re.search(r"`[a-z_]+`", cells[1]):
+            continue
+        section = re.sub(r"[`\[\]]", "", cells[0]) or section
+        names = re.findall(r"`([a-z_]+)`", cells[1])
+        defaults = re.findall(r"`(.*?)`", cells[2])
+        for name in names:
+            yield section, name, names, defaults
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_setting_is_in_the_table(section: str) -> None:
+    told = {key for part, key, _, _ in _rows() if part == section}
+    fields = {one.name for one in dataclasses.fields(SECTIONS[section])}
+    # What a backend takes has a section of its own in the table.
+    assert told == fields - ({"settings"} if section == "training" else set())
+
+
+def test_the_defaults_are_those_of_the_table() -> None:
+    checked = 0
+    for section, key, names, defaults in _rows():
+        if section not in SECTIONS or len(names) != len(defaults):
+            continue
+        value = getattr(SECTIONS[section](), key)
+        assert defaults[names.index(key)] == _written(value), (section, key)
+        checked += 1
+    assert checked >= 30
+
+
+def _written(value: Any) -> str:
+    """As TOML has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return str(list(value))  # pyright: ignore[reportUnknownArgumentType]
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def test_every_command_is_in_the_table() -> None:
+    [table] = re.findall(r"\| who \| commands \|\n(.*?)\n\n", README, flags=re.S)
+    told = {word.split()[0] for word in re.findall(r"`(?:goodbot )?([a-z].*?)`", table)}
+    assert {command.name for command in TABLE} - told == set()
+    _, terminal = parser._parser()
+    assert set(terminal.choices) - told == set()
+
+
+PAGES = [
+    path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"))
+    if path.name != "CHANGELOG.md"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_page_installs_the_name_from_an_index(path: Path) -> None:
+    """Until goodbot is published, that name is anybody's: a reader would run a stranger's code."""
+    text = path.read_text(encoding="utf-8")
+    assert re.findall(r"(?:install|inject|uvx) [^`\n]*['\"\s]goodbot(?:\[|['\"\s]|$)", text) == []
+
+
+def test_no_sentence_installs_it_either() -> None:
+    found = [
+        (str(module.path), line)
+        for module in modules()
+        for line in module.text.splitlines()
+        if re.search(r"'goodbot\[[a-z{]", line)
+    ]
+    assert found == []
