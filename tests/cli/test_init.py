@@ -306,6 +306,17 @@ def test_without_colour_and_within_eighty_columns(home: Path, telegram: int) -> 
             assert max(map(len, own)) < 80
 
 
+def test_own_values_can_be_chosen_before_there_are_any(home: Path) -> None:
+    done = call(
+        home, "--json", "--yes", "--platform", "terminal", "--model", "demo",
+        "--preset", "custom", "--start", "no",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["preset"] == "custom"
+    config = tomllib.loads((home / ".goodbot" / "config.toml").read_text())
+    assert config["training"]["settings"] == {"preset": "custom"}
+
+
 def test_everything_as_flags(home: Path, telegram: int) -> None:
     file = on_telegram(home, telegram)
     backend = need_backend()

@@ -211,3 +211,24 @@ def test_sequences_without_an_end_take_linear_time() -> None:
     for text in ("\x1b]" * 200_000, "\x1b[" * 200_000):
         with within(2):
             assert len(output.printable(text)) == 200_000
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["model", "use", "--yes", "DIR"], {"action": "use", "name": "DIR", "yes": True}),
+        (["model", "--yes", "use", "DIR"], {"action": "use", "name": "DIR", "yes": True}),
+        (["people", "grant", "--json", "rater", "x:1"],
+         {"words": ["grant", "rater", "x:1"], "json": True}),
+        (["reason", "too", "--json", "long"], {"words": ["too", "long"], "json": True}),
+        (["rollback", "--json", "since", "--home", "/nowhere/x", "2026-11-21"],
+         {"words": ["since", "2026-11-21"]}),
+        (["adapters", "export", "--format", "gguf", "3", "--out", "F"],
+         {"version": "3", "format": "gguf"}),
+        (["good", "--json"], {"word": None, "json": True}),
+        (["reason", "--", "--weird"], {"words": ["--weird"]}),
+    ],
+)  # fmt: skip
+def test_options_may_stand_between_words(argv: list[str], expected: dict[str, object]) -> None:
+    arguments = vars(parser.parse(argv))
+    assert {name: arguments[name] for name in expected} == expected

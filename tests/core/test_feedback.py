@@ -103,6 +103,30 @@ async def test_they_are_typed_as_commands_too_with_their_lines(tmp_path: Path) -
         assert "not one of my answers" in await bot.command("reason", "x", reply_to="nowhere")
 
 
+async def test_their_first_word_may_name_the_answer(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        first, last = await bot.say("How far is it?"), await bot.say("And back?")
+        assert "is kept" in await bot.command("reason", f"{first.turn} too short,\nand wrong")
+        assert "is kept" in await bot.command("better", f"{first.turn} It is 4 km.")
+        assert [one.text for one in await remarks(bot, first)] == [
+            "too short,\nand wrong", "It is 4 km."
+        ]  # fmt: skip
+        assert await remarks(bot, last) == []
+        assert "`reason TEXT`" in await bot.command("reason", first.turn)
+        assert "is kept" in await bot.command("reason", "turn-0 is no answer of yours")
+        assert [one.text for one in await remarks(bot, last)] == ["turn-0 is no answer of yours"]
+
+
+async def test_an_answer_of_another_chat_is_named_by_an_owner_only(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        theirs = await bot.say("How far is it?")
+        mine = await bot.say("And back?", user="rater")
+        await bot.command("reason", f"{theirs.turn} too short", user="rater")
+        assert await remarks(bot, theirs) == []
+        await bot.command("reason", f"{mine.turn} too long")
+        assert [one.text for one in await remarks(bot, mine)][-1] == "too long"
+
+
 async def test_who_may_not_rate_may_not_comment(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("How far is it?")

@@ -121,14 +121,15 @@ class Handlers:
 
     async def _rate(self, events: Sequence[RatingEvent], client: Client) -> dict[str, Any]:
         receipts = await self._connector.host.submit(events)
-        unknown = any(one.outcome is Outcome.UNKNOWN_TARGET for one in receipts)
-        if (
-            unknown and client.admin
-        ):  # an owner's program may rate what another program has reported
+        if any(one.outcome is Outcome.UNKNOWN_TARGET for one in receipts):
             found = await self._look_up(events[0].turn, client)
-            receipts = await self._connector.host.submit(
-                [replace(event, channel=found.turn.channel) for event in events]
-            )
+            if found.turn.kind != "main":
+                text = f"{found.turn.id} is a side turn: nobody reads it, so it is not rated."
+                raise RefusedError(422, text)
+            if client.admin:  # an owner's program may rate what another program has reported
+                receipts = await self._connector.host.submit(
+                    [replace(event, channel=found.turn.channel) for event in events]
+                )
         for receipt in receipts:
             _accepted(receipt, client)
         first = receipts[0]

@@ -21,6 +21,22 @@ Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence; `main` prints it like every other error."""
 
+    _mixing = False
+
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
+        """Options may stand anywhere: between the words of a command, too (`use --yes DIR`)."""
+        has_more = any(isinstance(action, Commands) for action in self._actions)
+        odd = any(action.nargs in (argparse.REMAINDER, argparse.PARSER) for action in self._actions)
+        if self._mixing or has_more or odd or args is None or "--" in args:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (`{self.prog} --help` tells more)")
 

@@ -122,10 +122,12 @@ def _rating(commands: Commands[Any]) -> None:
     stars.add_argument("words", nargs="+", metavar="COUNT [ANSWER]", help="0 takes the stars back")
     stars.usage = "%(prog)s [-h] [--json] COUNT [ANSWER]"
     for name, text in (
-        ("reason", "what was wrong with the last answer in the terminal's chat"),
+        ("reason", "what was wrong with the last answer in the terminal's chat, or with ANSWER"),
         ("better", "what it should have been"),
     ):
-        _call(commands, name, text).add_argument("words", nargs="+", metavar="TEXT")
+        said = _call(commands, name, text)
+        said.add_argument("words", nargs="+", metavar="[ANSWER] TEXT", help="as in `history`")
+        said.usage = "%(prog)s [-h] [--json] [ANSWER] TEXT"
     _call(commands, "history", "the last answers and their ratings", "COUNT", "how many (10)")
     _call(commands, "why", "what the version that answers was trained on, and what it changed")
     compare = _own(

@@ -14,7 +14,7 @@ from goodbot.store.comparisons import Comparison, Pair
 
 _USAGE = (
     "say `compare` for the open question, `compare a`, `b`, `same` or `skip` to answer it, or "
-    "`compare v6 v7 PROMPT` for two versions side by side (`base` is one, too)"
+    "`compare v6 v7 PROMPT` for two versions side by side (numbers from `adapters`, or `base`)"
 )
 _NOTHING = (
     "There is nothing to compare now: after a training that has passed its gate you are asked about "
@@ -107,7 +107,7 @@ async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
 
 
 def _versions(first: str, second: str) -> tuple[int, int] | None:
-    """The two that are named as `v6` or `base`; None where these are no versions."""
+    """The two that are named as `6`, `v6` or `base`; None where these are no versions."""
     found = [_version(first), _version(second)]
     return (found[0], found[1]) if found[0] is not None and found[1] is not None else None
 
@@ -117,7 +117,7 @@ def _version(word: str) -> int | None:
     if word == "base":
         return 0
     number = word.removeprefix("v")
-    return int(number) if number != word and _is_number(number) else None
+    return int(number) if _is_number(number) else None
 
 
 def _is_number(word: str) -> bool:

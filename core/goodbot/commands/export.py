@@ -14,9 +14,9 @@ from goodbot.store import exporting
 async def export(call: Call) -> Result:
     """One JSON object a line, oldest answer first; see `goodbot.store.exporting`."""
     s = call.services
-    name = datetime.fromtimestamp(s.clock.now(), UTC).strftime("%Y%m%d-%H%M%S.jsonl")
-    path = s.config.home / exporting.EXPORTS / name
+    stem = datetime.fromtimestamp(s.clock.now(), UTC).strftime("%Y%m%d-%H%M%S")
     async with s.eraser.copying:
+        path = exporting.free(s.config.home, stem)
         rated = await s.store.read(exporting.rated)
         try:
             await asyncio.to_thread(exporting.write, path, rated)
@@ -24,7 +24,7 @@ async def export(call: Call) -> Result:
             raise GoodbotError(f"nothing was exported: {error.strerror or error}") from error
     count = f"{len(rated)} rated answer{'' if len(rated) == 1 else 's'}"
     return Result(
-        text=f"{count}: {exporting.EXPORTS}/{name} in goodbot's directory on its machine.",
+        text=f"{count}: {exporting.EXPORTS}/{path.name} in goodbot's directory on its machine.",
         data={"answers": len(rated), "path": str(path)},
     )
 

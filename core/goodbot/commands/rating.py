@@ -46,10 +46,15 @@ async def better(call: Call) -> Result:
 
 
 async def _say(call: Call, kind: RatingKind, word: str) -> Result:
-    """Keep the words as they were typed, with their lines."""
-    if not call.args:
+    """Keep the words as they were typed, with their lines; the first may name the answer."""
+    text = call.event.args.strip()
+    first = call.args[0] if call.args else ""
+    named = await call.services.store.read(lambda db: _named(db, call, first))
+    if named:
+        text = text.removeprefix(first).strip()
+    if not text:
         raise UsageError(f"say it in the same message: `{word} TEXT`, best as a reply to my answer")
-    return await _record(call, (), kind, text=call.event.args.strip())
+    return await _record(call, (first,) if named else (), kind, text=text)
 
 
 async def _rate(
@@ -104,15 +109,9 @@ async def _target(
     """The turn that is meant. Raises UsageError with what to do instead."""
     channel = call.event.channel
     if args:
-        turn = await turns.get(db, args[0])
-        own = turn is not None and _place(turn.channel) == _place(channel)
-        if (
-            turn is None
-            or turn.kind != "main"
-            or not (own or call.services.authorization.may(call.user, Grant.ADMINISTER))
-        ):
+        if not await _named(db, call, args[0]):
             raise UsageError(f"there is no answer {args[0]!r}: see `history`")
-        return turn.id
+        return args[0]
     if call.event.reply_to:
         found = await turns.by_message(db, channel, call.event.reply_to)
         if found is None:
@@ -129,6 +128,15 @@ async def _target(
         # Programs answer many things at once: the newest may be one that nobody has read.
         raise UsageError("say which answer you mean: `history` lists them, as in `good TURN`")
     return found
+
+
+async def _named(db: aiosqlite.Connection, call: Call, word: str) -> bool:
+    """Whether a word is the id of an answer that this person may speak of here."""
+    turn = await turns.get(db, word)
+    if turn is None or turn.kind != "main":
+        return False
+    here = _place(turn.channel) == _place(call.event.channel)
+    return here or call.services.authorization.may(call.user, Grant.ADMINISTER)
 
 
 def _place(channel: ChannelRef) -> tuple[str, str, str]:
@@ -171,7 +179,7 @@ COMMANDS = (
         personal=True,
         run=reason,
         summary="what was wrong with the answer, in your words",
-        usage="TEXT",
+        usage="[ANSWER] TEXT",
     ),
     Command(
         name="better",
@@ -180,7 +188,7 @@ COMMANDS = (
         personal=True,
         run=better,
         summary="what the answer should have been",
-        usage="TEXT",
+        usage="[ANSWER] TEXT",
     ),
     Command(
         name="undo",

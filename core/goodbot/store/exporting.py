@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,13 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
             "remarks": said[id_], "choices": choices.get(id_, []),
         })  # fmt: skip
     return found
+
+
+def free(home: Path, stem: str) -> Path:
+    """A file that is not there yet: what was exported in the same second stays."""
+    place = home / EXPORTS
+    names = (f"{stem}{f'-{number}' if number > 1 else ''}.jsonl" for number in itertools.count(1))
+    return next(path for name in names if not (path := place / name).exists())
 
 
 def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:

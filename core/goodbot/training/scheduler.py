@@ -210,7 +210,8 @@ class Scheduler:
         clean = await self._registry.usable_ancestor(active)
         if await self._registry.activate(clean, expected=active):
             await self._store.write(lambda db: access.set_switch(db, self._retrain, ""))
-            logger.warning("v%d was withdrawn, v%d answers: a rating was taken back", active, clean)
+            why = (await self._registry.row(active)).tainted or "one before it is not to be used"
+            logger.warning("v%d was withdrawn, v%d answers: %s", active, clean, why)
 
     async def _held_back(self) -> str:
         """After a verdict that was no success, the same ratings are not tried over and over."""

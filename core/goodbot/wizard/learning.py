@@ -16,9 +16,10 @@ def ask_preset(dialogue: Dialogue, place: Place, draft: Draft) -> None:
         for preset in PRESETS
     ]
     now = preset_of(place.config.training.settings)
-    if not now:
-        note = "the values in [training.settings] stay as they are"
-        choices.append(Choice(value=OWN, label="Your own", note=note))
+    note = "the values in [training.settings] " + (
+        "that you will write" if now else "stay as they are"
+    )
+    choices.append(Choice(value=OWN, label="Your own", note=note))
     draft.preset = dialogue.choose("--preset", choices, draft.preset or now or OWN)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 from goodbot.config.file import ConfigFile
 from goodbot.people.login import OWNER
 from goodbot.wizard.draft import OWN, TERMINAL, Draft
-from goodbot.wizard.presets import KEYS
+from goodbot.wizard.presets import KEYS, preset_of
 
 NEW = """\
 # How this goodbot is set up. Change it here or with `goodbot init`, which keeps your comments;
@@ -63,7 +66,10 @@ def _fill_bot(file: ConfigFile, draft: Draft) -> None:
     file.set("model.path", draft.model, comment="what answers")
     file.set("training.backend", draft.backend, comment="what trains and serves")
     file.set("training.schedule", draft.schedule, comment='"auto", "03:30" or "manual"')
-    if draft.preset != OWN:
+    if draft.preset == OWN:
+        if preset_of(cast("Mapping[str, object]", file.get("training.settings") or {})):
+            file.set("training.settings.preset", OWN, comment=_PRESET)
+    else:
         file.set("training.settings.preset", draft.preset, comment=_PRESET)
         for key in KEYS:
             file.remove(f"training.settings.{key}")

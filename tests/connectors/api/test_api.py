@@ -180,6 +180,17 @@ async def test_an_answer_and_what_became_of_it_are_one_request_and_one_commit(ap
     assert "`feedback` is not known here" in said["error"]["message"]
 
 
+async def test_a_side_turn_is_not_rated_and_says_why(api: Served) -> None:
+    turn = (await api.me.post("/v1/turns", {**ANSWER, "kind": "side"}))[1]["turn"]
+    assert (await api.me.get(f"/v1/turns/{turn}"))[0] == 200
+    status, said = await api.me.post("/v1/feedback", {"turn": turn, "score": 1})
+    assert (status, said["error"]["message"]) == (
+        422, f"{turn} is a side turn: nobody reads it, so it is not rated."
+    )  # fmt: skip
+    status, said = await api.guest.post("/v1/feedback", {"turn": turn, "score": 1})
+    assert status in (403, 404), "it is not theirs"
+
+
 # -- the same request again
 
 

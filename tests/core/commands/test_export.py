@@ -48,6 +48,21 @@ async def test_what_was_rated_and_said_is_exported_whole(tmp_path: Path) -> None
         assert (second["instead_of"], second["ratings"]) == (answer.turn, {"loopback:rater": 1.0})
 
 
+async def test_two_exports_of_one_second_are_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        monkeypatch.setattr(bot.app.clock, "now", lambda: 1_800_000_000.5)
+        paths = [
+            (await bot.app.commands.execute(bot.chat.typed("export"))).data["path"]
+            for _ in range(3)
+        ]
+        assert sorted(paths) == sorted(map(str, exporting.files(tmp_path / "bot")))
+        assert [Path(path).name for path in paths] == [
+            "20270115-080000.jsonl", "20270115-080000-2.jsonl", "20270115-080000-3.jsonl"
+        ]  # fmt: skip
+
+
 async def test_only_owners_export(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         assert await bot.command("export", user="stranger") == ""

@@ -25,6 +25,9 @@ async def test_it_shows_both_answers_with_their_names(tmp_path: Path) -> None:
         before = await rows(bot.store, "SELECT count(*) FROM turns")
         text = await bot.command("compare", "v1 V2 How far\nis  it?")
         assert text == "v1:\nv1 says: How far\nis  it?\n\nv2:\nv2 says: How far\nis  it?"
+        assert await bot.command("compare", "base 2 Hm?") == (
+            "the base model:\nv0 says: Hm?\n\nv2:\nv2 says: Hm?"
+        )
         assert await bot.command("compare", "v2 base Hm?") == (
             "v2:\nv2 says: Hm?\n\nthe base model:\nv0 says: Hm?"
         )
