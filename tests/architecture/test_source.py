@@ -53,6 +53,7 @@ EXPRESSIONS = {
     "connectors/goodbot_connectors/discord/render.py": "the model's answers; bounded repeats, one look",
     "connectors/goodbot_connectors/slack/mrkdwn.py": "messages; one class a match, bounded repeats",
     "connectors/goodbot_connectors/slack/render.py": "the model's answers; one character and a look",
+    "connectors/goodbot_connectors/teams/markup.py": "messages; none looks beyond the next sign <",
     "connectors/goodbot_connectors/teams/render.py": "the model's answers; one sign a match",
     "connectors/goodbot_connectors/openclaw/transcript.py": "prompts; anchored, one bounded class",
     "connectors/goodbot_connectors/telegram/attachments.py": "a file's name; one class a match",

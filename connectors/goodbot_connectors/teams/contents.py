@@ -8,6 +8,7 @@ from itertools import islice
 from goodbot.text import clean
 
 from goodbot_connectors.fields import Json, items, string, sub
+from goodbot_connectors.teams import markup
 
 _FILES = 10
 _MENTIONS = 50
@@ -20,20 +21,35 @@ _QUOTE = 'itemtype="http://schema.skype.com/Reply" itemid="'
 def text(activity: Json, me: str) -> tuple[str, bool]:
     """The words of a message without our mention, and whether we were mentioned.
 
-    A mention of somebody else is their name; what stands for a quoted message is left out.
+    A mention of somebody else is their name; what stands for a quoted message is left out. Some
+    clients send no text but an HTML copy: its words count then.
     """
-    words, mentioned = _plain(activity), False
-    for quoted in _quoted(activity):
-        words = words.replace(f'<quoted messageId="{quoted}"/>', "")
-    for entity in islice(items(activity, "entities"), _MENTIONS):
-        shown = _plain(entity)
-        if string(entity, "type").casefold() != "mention" or not shown:
-            continue
-        whose = sub(entity, "mentioned")
-        ours = bool(me) and string(whose, "id") == me
-        mentioned = mentioned or ours
-        words = words.replace(shown, "" if ours else clean(string(whose, "name")))
+    words, told = _plain(activity), list(_mentions(activity, me))
+    mentioned = any(ours for _, _, ours in told)
+    names = [(shown, "" if ours else name) for shown, name, ours in told]
+    if words.strip():
+        for quoted in _quoted(activity):
+            words = words.replace(f'<quoted messageId="{quoted}"/>', "")
+        for shown, name in names:
+            words = words.replace(shown, name)
+    else:
+        words = next(filter(None, (markup.words(html, names) for html in _html(activity))), "")
     return words.strip(" ,:\r\n\t") if mentioned else words.strip(), mentioned
+
+
+def _mentions(activity: Json, me: str) -> Iterator[tuple[str, str, bool]]:
+    """Each mention: how the text writes it, whose name it is, and whether it is us."""
+    for entity in islice(items(activity, "entities"), _MENTIONS):
+        shown, whose = _plain(entity), sub(entity, "mentioned")
+        if string(entity, "type").casefold() == "mention" and shown:
+            yield shown, clean(string(whose, "name")), bool(me) and string(whose, "id") == me
+
+
+def _html(activity: Json) -> Iterator[str]:
+    for attachment in items(activity, "attachments"):
+        kind, _, _ = string(attachment, "contentType").partition(";")
+        if kind.strip().casefold() == "text/html":
+            yield clean(string(attachment, "content"))
 
 
 def _plain(json: Json) -> str:
@@ -45,11 +61,10 @@ def replied(activity: Json) -> Iterator[str]:
     """The messages that this one may answer, as its different clients say it."""
     yield string(activity, "replyToId")
     yield from _quoted(activity)
-    for attachment in items(activity, "attachments"):
-        if string(attachment, "contentType") == "text/html":
-            _, found, rest = string(attachment, "content").partition(_QUOTE)
-            if found:
-                yield rest.partition('"')[0]
+    for html in _html(activity):
+        _, found, rest = html.partition(_QUOTE)
+        if found:
+            yield rest.partition('"')[0]
 
 
 def _quoted(activity: Json) -> Iterator[str]:

@@ -180,11 +180,17 @@ class Normalizer:
         return somebody and not self._foreign(activity)
 
     def _foreign(self, activity: Json) -> bool:
-        """Whether it is of another organisation than ours."""
-        told = string(sub(activity, "channelData", "tenant"), "id") or string(
-            sub(activity, "conversation"), "tenantId"
+        """Whether it is, or may be, of another organisation than ours: one is told that is not.
+
+        A chat of two organisations names the one of the chat and the one of the person.
+        """
+        fields = (
+            (sub(activity, "channelData", "tenant"), "id"),
+            (sub(activity, "conversation"), "tenantId"),
+            (sub(activity, "from"), "tenantId"),
         )
-        return bool(self.tenant) and told.casefold() != self.tenant.casefold()
+        told = {found.casefold() for json, name in fields if (found := string(json, name).strip())}
+        return told != {self.tenant.casefold()} if self.tenant else len(told) > 1
 
 
 _Found = tuple[type[Any], dict[str, Any]]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from goodbot.events import ChannelRef, MessageEvent
+from goodbot.events import ChannelRef, CommandEvent, MessageEvent
 from goodbot_connectors import reactions
 from goodbot_connectors.teams import feedback, presses
 from goodbot_connectors.teams.config import TeamsSettings
@@ -68,6 +68,134 @@ def test_what_says_no_tenant_is_none_of_ours(case: dict[str, Any]) -> None:
     assert NORMALIZER.events(payload, NOW_MS) == ()
     if case["events"]:
         assert normalizer(tenant="").events(payload, NOW_MS)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    "where", [("from", "tenantId"), ("conversation", "tenantId"), ("channelData", "tenant", "id")]
+)
+@pytest.mark.parametrize("tenant", [TENANT, ""])
+def test_what_names_another_tenant_anywhere_is_none_of_ours(
+    case: dict[str, Any], where: tuple[str, ...], tenant: str
+) -> None:
+    """A guest's message names our tenant as the chat's, and theirs as the person's."""
+    payload = json.loads(json.dumps(case["payload"]))
+    payload["channelData"]["tenant"] = {"id": TENANT}
+    payload["conversation"]["tenantId"] = payload["from"]["tenantId"] = TENANT.upper()
+    if case["events"]:
+        assert normalizer(tenant=tenant).events(payload, NOW_MS)
+    *path, name = where
+    inner = payload
+    for key in path:
+        inner = inner[key]
+    inner[name] = "5f1e0c7a-0000-4000-8000-00000000dddd"
+    assert normalizer(tenant=tenant).events(payload, NOW_MS) == ()
+    assert not normalizer(tenant=tenant).knows(payload)
+
+
+def test_an_old_bot_for_many_takes_one_tenant_whichever_it_is() -> None:
+    payload = RECORDINGS["messages: personal"]["payload"]
+    theirs = json.loads(json.dumps(payload).replace(TENANT, "5f1e0c7a-0000-4000-8000-00000000dddd"))
+    assert len(normalizer(tenant="").events(theirs, NOW_MS)) == 1
+
+
+def html_only(html: str, *mentions: tuple[str, str, str], recording: str = "personal") -> Any:
+    """A message whose client sent no text but the HTML copy, with the given mentions."""
+    payload = RECORDINGS[f"messages: {recording}"]["payload"]
+    return {
+        **payload, "text": None,
+        "attachments": [{"contentType": "text/html", "content": html}],
+        "entities": [
+            {"type": "mention", "text": text, "mentioned": {"id": id_, "name": name}}
+            for text, id_, name in mentions
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("html", "words"),
+    [
+        ("<div>hello there</div>", "hello there"),
+        (
+            "<p>2 &lt; 3 &amp;&amp; a&gt;b&nbsp;&#39;x&#x27; &quot;y&quot;</p>",
+            "2 < 3 && a>b 'x' \"y\"",
+        ),
+        ("<p>one</p><p>&nbsp;</p><p>two<br>three</p>", "one\ntwo\nthree"),
+        ("<div>a\n   <b>b</b><i>c</i>  d</div>\n<ul>\n<li>e</li><li>f</li></ul>", "a bc d\ne\nf"),
+        ("<pre><code>if x:\n    y()\n</code></pre>", "if x:\n    y()"),
+        ('see <a href="https://example.org/?a=1&b=2">this</a>', "see this"),
+        ("&lt;data&gt; is &lt;at&gt;kept&lt;/at&gt;", "<data> is <at>kept</at>"),
+        (
+            'well <img itemtype="http://schema.skype.com/Emoji" alt="😀" src="x"> done',
+            "well 😀 done",
+        ),
+        ('<emoji id="smile" alt="🙂" title="Smile"></emoji>', "🙂"),
+        (
+            '<blockquote itemscope itemtype="http://schema.skype.com/Reply" itemid="1"><strong>goodbot'
+            "</strong><blockquote>said</blockquote></blockquote><p>and now?</p>",
+            "and now?",
+        ),
+        ("<blockquote>somebody said</blockquote>so what", "somebody said\nso what"),
+        ("<p>open <b>ends", "open ends"),
+        ("<style>p {}</style><script>alert(1)</script><p>hi</p>", "hi"),
+        ("/rl&nbsp;why", None),
+        ("<div>&nbsp;</div>", ""),
+        ("<![foo", "<![foo"),
+        ("<!-- nothing -->", ""),
+    ],
+)
+def test_without_a_text_the_words_of_the_html_copy_are_read(html: str, words: str | None) -> None:
+    found = NORMALIZER.events(html_only(html), NOW_MS)
+    if words is None:
+        [event] = found
+        assert isinstance(event, CommandEvent)
+        assert event.name == "why"
+    else:
+        assert [event.text for event in found if isinstance(event, MessageEvent)] == [words][
+            : bool(words)
+        ]
+
+
+def test_a_text_is_believed_and_not_its_copy() -> None:
+    payload = html_only("<p>2 &lt; 3</p>") | {"text": "2 &lt; 3"}
+    [event] = NORMALIZER.events(payload, NOW_MS)
+    assert isinstance(event, MessageEvent)
+    assert event.text == "2 &lt; 3"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "<at>Good &amp; Bot</at>", '<at id="0">Good &amp; Bot</at>',
+        '<span itemtype="http://schema.skype.com/Mention" itemscope itemid="0">Good &amp; <b>Bot</b></span>',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "told", ["<at>Good &amp; Bot</at>", '<at id="0">Good & Bot</at>', "Good & Bot"]
+)
+def test_mentions_of_the_html_copy_are_ours_and_names(written: str, told: str) -> None:
+    payload = RECORDINGS["messages: channel with a mention"]["payload"]
+    html = f"<p>{written}&nbsp;ask <at>Ada</at> of Good &amp; Bot</p>"
+    mentions = (told, payload["recipient"]["id"], "Good & Bot"), ("<at>Ada</at>", "29:l", "Ada L.")
+    [event] = NORMALIZER.events(
+        html_only(html, *mentions, recording="channel with a mention"), NOW_MS
+    )
+    assert isinstance(event, MessageEvent)
+    assert event.text == "ask Ada L. of Good & Bot"
+    assert NORMALIZER.events(html_only(html, recording="channel with a mention"), NOW_MS) == ()
+
+
+@given(html=st.text(alphabet='<>/!-[]&;"= abpretdiv0#x', max_size=200))
+def test_whatever_html_comes_never_raises(html: str) -> None:
+    NORMALIZER.events(html_only(html), NOW_MS)
+
+
+@pytest.mark.parametrize(
+    "sign", ["<!--", "<a ", '<a b="', "</", "<![", "<at>", "<blockquote>", "&#"]
+)
+def test_a_long_message_of_broken_html_takes_no_longer_than_its_length(sign: str) -> None:
+    """Each took minutes with html.parser, which reads the rest of the text again for each sign."""
+    NORMALIZER.events(html_only(sign * (120_000 // len(sign))), NOW_MS)
 
 
 def test_the_same_id_in_two_conversations_is_two_events() -> None:
