@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,37 @@ from goodbot.events import Message
 from goodbot.own_model import without_tools
 
 from goodbot_training.backends.marks import Marks, byte_ids
-from goodbot_training.backends.plain import plainer
+from goodbot_training.backends.plain import in_parts, plainer, without_system
+
+_Way = Callable[[Sequence[Message]], list[Message]]
+_WAYS: tuple[_Way, ...] = (
+    list, in_parts, without_system, lambda messages: in_parts(without_system(messages)),
+    plainer, lambda messages: in_parts(plainer(messages)),
+)  # fmt: skip
+"""How a template may want a conversation, the plainest last; each second one in parts."""
+_PROBE: list[Message] = [
+    {"role": "system", "content": "quartz"},
+    {"role": "user", "content": "heron"},
+    {"role": "assistant", "content": "walnut"},
+    {"role": "user", "content": "lantern"},
+]
+"""Words that no template has of its own."""
+
+
+def context_of(config: Mapping[str, Any]) -> int:
+    """Tokens that the model has positions for, as its config says; very many where it does not."""
+    inner = config.get("text_config")
+    for part in (inner if isinstance(inner, dict) else {}, config):
+        for name in (
+            "max_position_embeddings",
+            "n_positions",
+            "n_ctx",
+            "max_seq_len",
+            "seq_length",
+        ):
+            if isinstance(value := part.get(name), int) and value > 0:
+                return value
+    return 1 << 20
 
 
 def check_model_directory(directory: Path) -> dict[str, Any]:
@@ -81,8 +112,10 @@ class Chat:
         self._marks = Marks(backend)
         self._bytes = byte_ids(backend)
         self._of_bytes = {byte: token for token, byte in self._bytes.items()}
+        self._way = self._fitting(directory)
         self.stops = self._stops(directory, config)
         self.end = self._end()
+        self.stops |= {self.end}
 
     def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Token ids up to where the answer starts. Raises TrainingError(kind="data").
@@ -94,24 +127,43 @@ class Chat:
         refusal = (TemplateError, TypeError, ValueError)
         plain, tools = without_tools(messages)
         try:
-            return self._rendered(plain, tools)
+            return self._rendered(self._way(plain), tools)
         except refusal:
+            plainest = _WAYS[-2 + _WAYS.index(self._way) % 2]  # in parts, if it wants those
+            with suppress(*refusal):
+                return self._rendered(plainest(plain), [])
+        with suppress(*refusal):  # a template that wants a system message first
+            return self._rendered(self._way([{"role": "system", "content": ""}, *plain]), tools)
+        raise TrainingError("The model's chat template refuses this conversation.", kind="data")
+
+    def _fitting(self, directory: Path) -> _Way:
+        """The first way in which the template shows all that is said. Raises TrainingError."""
+        refused = "it leaves out what is said"
+        for way in _WAYS:
             try:
-                return self._rendered(plainer(plain), [])
-            except refusal as error:
-                raise TrainingError(
-                    "The model's chat template refuses this conversation.", kind="data"
-                ) from error
+                shown = self._written(way(_PROBE), [], answer=True)
+            except Exception as error:  # a template is a program: it may fail in any way
+                refused = " ".join(str(error).split())[:300]
+                continue
+            if all(message["content"] in shown for message in _PROBE):
+                return way
+        raise TrainingError(
+            f"The chat template of the model in {directory} cannot be used: {refused}. "
+            "Take another model, or mend its chat_template."
+        )
 
     def _rendered(self, messages: Sequence[Message], tools: Sequence[Any]) -> tuple[int, ...]:
-        rendered = self._tokenizer.apply_chat_template(
+        return tuple(self._marks.encode(self._written(messages, tools, answer=True)))
+
+    def _written(self, messages: Sequence[Message], tools: Sequence[Any], *, answer: bool) -> str:
+        """What the template makes of it; with `answer` up to where one begins."""
+        return self._tokenizer.apply_chat_template(
             self._marks.quote(messages),
             tools=self._marks.quote(tools) or None,
-            add_generation_prompt=True,
+            add_generation_prompt=answer,
             enable_thinking=False,  # read by the templates that know it
             tokenize=False,
         )
-        return tuple(self._marks.encode(rendered))
 
     def turn(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
         """A whole turn; the response ends with the end token, as a sampled one does."""
@@ -148,6 +200,8 @@ class Chat:
             generation = json.loads((directory / "generation_config.json").read_bytes())
         except (OSError, ValueError):
             generation = {}
+        if not isinstance(generation, dict):
+            generation = {}
         for value in (
             generation.get("eos_token_id"),
             config.get("eos_token_id"),
@@ -157,14 +211,13 @@ class Chat:
         return frozenset(int(one) for one in found)
 
     def _end(self) -> int:
-        """The stop token that the template itself puts after an answer."""
-        ids = self._tokenizer.apply_chat_template(
-            [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
-            return_dict=False,
-        )
-        for token in reversed(ids):
-            if token in self.stops:
-                return token
+        """The token that the template itself puts after an answer, whatever the files say."""
+        with suppress(Exception):  # a template that does not end with an answer
+            written = self._written(self._way(_PROBE[:3]), [], answer=False)
+            _, _, tail = written.rpartition(_PROBE[2]["content"])
+            for token in self._marks.encode(tail):
+                if self._marks.is_special(token) or token in self.stops:
+                    return token
         if self._tokenizer.eos_token_id is None:
             raise TrainingError("The model's tokenizer has no end token.")
         return int(self._tokenizer.eos_token_id)

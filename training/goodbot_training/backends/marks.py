@@ -37,6 +37,7 @@ class Marks:
         real, quoted = _secret(), _secret()
         self._aliases = {name: real + chr(_FIRST + at) for at, name in enumerate(names)}
         self._quotes = {name: quoted + chr(_FIRST + at) for at, name in enumerate(names)}
+        self._special = {backend.token_to_id(t["content"]) for t in added if t["special"]}
         for token in added:
             token["content"] = self._aliases.get(token["content"], token["content"])
         if (
@@ -50,6 +51,10 @@ class Marks:
             for name, alias in self._aliases.items()
         }
         self._controls = {backend.token_to_id(name): name for name in names}
+
+    def is_special(self, token: int) -> bool:
+        """Whether decoding leaves it out."""
+        return token in self._special
 
     def quote(self, value: Any) -> Any:
         """The same words for a template, with a stand-in for each mark, however deep they lie."""

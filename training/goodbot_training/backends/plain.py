@@ -26,6 +26,29 @@ def plainer(messages: Sequence[Message]) -> list[Message]:
     return plain
 
 
+def without_system(messages: Sequence[Message]) -> list[Message]:
+    """The system's words at the head of the first user's, for a template that refuses or drops them."""
+    said = [_words(message) for message in messages if message.get("role") == "system"]
+    rest = [message for message in messages if message.get("role") != "system"]
+    at = next((i for i, message in enumerate(rest) if message.get("role") == "user"), None)
+    if not said:
+        return rest
+    if at is None:
+        return [{"role": "user", "content": "\n\n".join(said)}, *rest]
+    words = "\n\n".join(part for part in (*said, _words(rest[at])) if part)
+    return [*rest[:at], {**rest[at], "content": words}, *rest[at + 1 :]]
+
+
+def in_parts(messages: Sequence[Message]) -> list[Message]:
+    """Each content as a list of one part, as templates want it that know pictures, too."""
+    return [
+        {**message, "content": [{"type": "text", "text": message["content"]}]}
+        if isinstance(message.get("content"), str)
+        else message
+        for message in messages
+    ]
+
+
 def _words(message: Message) -> str:
     calls = message.get("tool_calls")
     parts = [str(message.get("content") or "")]

@@ -24,7 +24,7 @@ from mlx_lm.utils import load_model
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.answers import By
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.chat import Chat, context_of
 from goodbot_training.backends.head import bends
 from goodbot_training.backends.mlx import targets
 from goodbot_training.backends.mlx.batching import MlxBatching
@@ -74,7 +74,7 @@ class MlxModel:
         )
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = _vocabulary(config)
-        self.context = int(config.get("max_position_embeddings") or 1 << 20)
+        self.context = context_of(config)
         self.rounding = 2e-3 if mx.default_device().type == mx.cpu else 0.1
         self._enabled = True
         self._weights = AdapterWeights(rank=rank, alpha=rank, scale=1.0, pairs={})

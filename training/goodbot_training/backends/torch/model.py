@@ -26,7 +26,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.answers import By
 from goodbot_training.backends.batching import Batching
-from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.chat import Chat, context_of
 from goodbot_training.backends.head import bends
 from goodbot_training.backends.layout import lies_in
 from goodbot_training.backends.packing import Packed
@@ -71,7 +71,7 @@ class TorchModel:
         self.attention = targets.attention(causal, self._layers)
         self.shapes = {path: targets.shape(layer) for path, layer in self._layers.items()}
         self.vocabulary = int(causal.get_input_embeddings().weight.shape[0])
-        self.context = int(config.get("max_position_embeddings") or 1 << 20)
+        self.context = context_of(config)
         self.rounding = 0.1 if self.device.type == "cuda" else 2e-3
         self._enabled = True
         self._weights = AdapterWeights(rank=rank, alpha=rank, scale=1.0, pairs={})
