@@ -1,9 +1,8 @@
 """One course: an arm learns from a stream, round after round, with the gate on; judged each time.
 
-Rounds follow one another as in the daemon: what was held out trains in the next round; a refused
-candidate is judged too, but never answers, and its ratings come again with those of the next
-round; from the third rater on none weighs more than the default share, and who is outvoted is not
-heard (by the trainers of others, who have no such thing, everybody is).
+Rounds follow one another as in the daemon: what was held out trains in the next round; a refused candidate
+is judged too, but never answers, and its ratings come again with those of the next; from the third rater on
+none weighs more than the default share, and the outvoted are not heard (by others' trainers everybody is).
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -88,7 +88,7 @@ def take(
     how, what = ARMS[arm], STREAMS[stream]
     judged_style = OTHER[like] if what.flips else like
     model = BASES[base].obtain()
-    train, exam = split(seed)[0], _exam(seed, answers)
+    train, exam = split(seed)[0], exam_of(seed, answers)
     before = judge(exam, _base_answers(type(backend), model, seed, answers), judged_style, 0.0)
     course = Course(
         arm=arm, stream=stream, like=like, seed=seed, answers=answers, before=before, base=base,
@@ -115,16 +115,16 @@ def take(
                 among = [(one.question, one.answer) for one in rated]
                 pairs = among if how.among_chosen else zip(asked, drawn, strict=True)
                 rated = dealt(rated, pairs, seed, number)
-            items = [*waiting, *_fresh(rated, number, len(versions))]
-            output = directory / f"round-{number}"
-            output.mkdir()
-            job = _job(items, model, 1000 * seed + number, parent, baseline, output, how, versions)
+            items = [*waiting, *fresh(rated, number, len(versions))]
+            place = directory / f"round-{number}"
+            place.mkdir()
+            job = job_of(items, model, 1000 * seed + number, parent, baseline, place, how, versions)
             began = time.process_time()
             passed, reason, done = _round(how, job, trainer(job))
             cpu += time.process_time() - began
             candidate = live
-            if (output / "adapter_config.json").exists():
-                candidate = _judged(backend, output, exam, judged_style, seed, model)
+            if (place / "adapter_config.json").exists():
+                candidate = _judged(backend, place, exam, judged_style, seed, model)
             course.candidate.append(candidate)
             course.passed.append(passed)
             course.reasons.append(reason)
@@ -132,8 +132,8 @@ def take(
             course.token_acceptance.append(metrics.get("token_acceptance", 0.0))
             course.trajectory_acceptance.append(metrics.get("trajectory_acceptance", 0.0))
             if passed:
-                parent, baseline, live = output, done["baseline"], candidate
-                versions[str(len(versions) + 1)] = str(output)
+                parent, baseline, live = place, done["baseline"], candidate
+                versions[str(len(versions) + 1)] = str(place)
             waiting = [item.trains() for item in items if item.held_out or not passed]
             course.live.append(live)
     return replace(course, cpu_seconds=cpu)
@@ -177,7 +177,8 @@ class _Item:
         return replace(self, held_out=False)
 
 
-def _fresh(rated: Sequence[Rated], number: int, version: int = 0) -> list[_Item]:
+def fresh(rated: Sequence[Rated], number: int, version: int = 0) -> list[_Item]:
+    """A round's own ratings, every fifth of them held out."""
     return [
         _Item(
             id=f"turn-{number:02d}-{index:03d}",
@@ -212,9 +213,9 @@ def dealt(
     ]
 
 
-def _exam(seed: int, answers: int) -> list[Question]:
-    held_out = split(seed)[1]
-    return [held_out[index % len(held_out)] for index in range(answers)]
+def exam_of(seed: int, answers: int) -> list[Question]:
+    """So many questions whose facts are never rated."""
+    return list(islice(cycle(split(seed)[1]), answers))
 
 
 @functools.lru_cache(maxsize=8)
@@ -224,7 +225,7 @@ def _base_answers(
     """The base's exam, the same for every arm."""
     backend = kind()
     backend.load(model, lora=LoraSettings(), seed=seed)
-    return tuple(sample(backend.sampler(), _exam(seed, answers), 500_000 * (seed + 1)))
+    return tuple(sample(backend.sampler(), exam_of(seed, answers), 500_000 * (seed + 1)))
 
 
 def _judged(
@@ -253,7 +254,7 @@ def _writer(
         rated = STREAMS["natural"].rate(asked, drawn, like, 0, seed + 1000)
         baseline = {"mean": 0.0, "weight": 0.0}
         seed = 1000 * (seed + 1000)
-        job = _job(_fresh(rated, 0), model, seed, None, baseline, old, ARMS[DEFAULT])
+        job = job_of(fresh(rated, 0), model, seed, None, baseline, old, ARMS[DEFAULT])
         training_round.run_round(job, backend, lambda event: None)
         return Writer(model=model, adapter=old, fixed=True)
     return Writer(model=model)
@@ -265,10 +266,11 @@ def _outvoted(items: Sequence[_Item]) -> set[str]:
     return outvoted([OneSays(rater=who, answer=text, good=good) for who, text, good in said])
 
 
-def _job(
+def job_of(
     items: Sequence[_Item], model: Path, seed: int, parent: Path | None,
     baseline: dict[str, float], output: Path, arm: Arm, versions: Mapping[str, str] | None = None,
 ) -> Job:  # fmt: skip
+    """The worker's job of a round, as the daemon would write it."""
     unheard = _outvoted(items) if not arm.trainer else set[str]()
     trained = [item for item in items if not item.held_out and item.rated.rater not in unheard]
     shares = share_weights([[item.rated.rater] for item in trained], TrainingConfig().rater_share)

@@ -47,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     seeds, answers = (2, 120) if arguments.quick else (arguments.seeds, arguments.answers)
     parts = list(_only(QUICK if arguments.quick else FULL, arguments))
     wanted = list(keys(parts, seeds, answers))
-    kept = _stored(KEPT) if arguments.kept else ()
-    done = {key(course): course for course in (*kept, *_stored(arguments.runs))}
+    kept = stored(KEPT) if arguments.kept else ()
+    done = {key(course): course for course in (*kept, *stored(arguments.runs))}
     missing = [one for one in wanted if one not in done]
     began = time.perf_counter()
     for number, course in enumerate(_run(missing, arguments.workers), start=1):
@@ -104,7 +104,7 @@ def key(course: Course) -> Key:
     )  # fmt: skip
 
 
-def _stored(path: Path) -> Iterator[Course]:
+def stored(path: Path) -> Iterator[Course]:
     """What is done. A line that a kill cut off is dropped, and its course run again."""
     if path.suffix == ".gz":
         yield from map(Course.from_json, gzip.decompress(path.read_bytes()).decode().splitlines())

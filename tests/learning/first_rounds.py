@@ -1,0 +1,263 @@
+"""Does the gate let honest first rounds through, whatever was asked? And what tells harm that passes?
+
+    python -m tests.learning.first_rounds              all of it: half an hour of one core
+    python -m tests.learning.first_rounds --quick      one seed, one base
+    python -m tests.learning.first_rounds --kept --write    the page anew from the kept rounds
+
+Each round is a first one of 40 ratings of one style, without a wrong press (with one in ten on the demo's
+mix), trained as installed. Its whole adapter and weaker ones answer what the gate asks, 256 prompts from the
+round itself, and held-out questions. Rounds that are done lie in `--runs` and are not run again; after a
+change of code, take another file. `--harmful` runs those of the study's candidates on the Llama anew that
+lost 15 points of facts or form and passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from goodbot.backend import LoraSettings, TrainingBackend
+from goodbot_training import round as training_round
+from goodbot_training.backends.adapters import weaken
+from goodbot_training.gate.measure import make_requests
+from goodbot_training.settings import TrainingSettings
+from goodbot_training.tiny import TEMPERATURE
+from goodbot_training.tiny.corpus import split
+from goodbot_training.tiny.facts import Question
+from goodbot_training.tiny.judge import SimulatedRater
+from goodbot_training.types import Job
+
+from tests.learning.arms import ARMS, DEFAULT
+from tests.learning.bases import BASES
+from tests.learning.course import exam_of, fresh, job_of
+from tests.learning.exam import sample
+from tests.learning.rare import Seen, judged, seen
+from tests.learning.streams import RATINGS, Rated
+
+RESULTS = Path(__file__).parent / "results"
+KEPT = RESULTS / "first_rounds.jsonl.gz"
+PAGE = RESULTS / "first_rounds.md"
+SEEDS = (200, 201, 202, 203, 204, 205)
+LIKES = ("friendly", "terse")
+STRENGTHS = (1.0, 0.75, 0.5)
+"""Shares of what was learnt. The gate tries the first and the last."""
+PROMPTS = TrainingSettings().gate_anchors
+EXAM = 240
+
+Draw = Callable[[Random, Sequence[Question], int], list[Question]]
+
+
+def _of(*kinds: str, several: int = 1) -> Draw:
+    """Questions of these kinds (all, if none is named); each comes `several` times."""
+
+    def draw(random: Random, train: Sequence[Question], count: int) -> list[Question]:
+        chosen = [one for one in train if not kinds or one.kind in kinds]
+        wanted = count // several
+        enough = len(chosen) >= wanted
+        drawn = random.sample(chosen, wanted) if enough else random.choices(chosen, k=wanted)
+        asked = drawn * several
+        if several > 1:
+            random.shuffle(asked)
+        return asked
+
+    return draw
+
+
+def _two_thirds_sums(random: Random, train: Sequence[Question], count: int) -> list[Question]:
+    sums = round(2 / 3 * count)
+    asked = _of("sum")(random, train, sums)
+    asked += _of("capital", "opposite")(random, train, count - sums)
+    random.shuffle(asked)
+    return asked
+
+
+MIXES: dict[str, Draw] = {
+    "demo": _of(), "two thirds sums": _two_thirds_sums, "only sums": _of("sum"),
+    "only capitals": _of("capital"), "8 questions × 5": _of(several=5),
+    "8 sums × 5": _of("sum", several=5),
+}  # fmt: skip
+
+
+class Key(NamedTuple):
+    """One round. `ratings` is a mix of honest ones, or a harmful candidate's arm and stream."""
+
+    base: str
+    ratings: str
+    like: str
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What was seen of a round: the base, and the candidate at each strength (a harmful one as it passed)."""
+
+    key: Key
+    before: Seen
+    at: dict[str, Seen]
+
+    @property
+    def honest(self) -> bool:
+        return self.key.ratings in MIXES
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Found:
+        raw = json.loads(text)
+        at = {strength: Seen(**entry) for strength, entry in raw["at"].items()}
+        return cls(key=Key(*raw["key"]), before=Seen(**raw["before"]), at=at)
+
+
+def questions_of(one: Key) -> list[Question]:
+    """What is asked in an honest round."""
+    return MIXES[one.ratings](Random(1000 * one.seed + 7), split(one.seed)[0], RATINGS)
+
+
+def job_for(backend: TrainingBackend, one: Key, output: Path, settings: Mapping[str, float]) -> Job:
+    """Let the base answer, rate what it says, and make a job of it."""
+    model, asked = BASES[one.base].obtain(), questions_of(one)
+    backend.load(model, lora=LoraSettings(), seed=0)
+    answers = sample(backend.sampler(), asked, 1000 * (one.seed + 1))
+    rater = SimulatedRater(one.like, 0.1 if one.ratings == "demo" else 0.0, 100 * one.seed)
+    rated = [
+        Rated(question, answer, rater.rate(question.text, answer.text))
+        for question, answer in zip(asked, answers, strict=True)
+    ]
+    arm = replace(ARMS[DEFAULT], settings={**ARMS[DEFAULT].settings, **settings})
+    baseline = {"mean": 0.0, "weight": 0.0}
+    return job_of(fresh(rated, 0), model, 1000 * one.seed, None, baseline, output, arm)
+
+
+def take(
+    backend: TrainingBackend,
+    one: Key,
+    exam_size: int = EXAM,
+    strengths: Sequence[float] = STRENGTHS,
+) -> Found:
+    """Train an honest round, and ask its adapter at each strength what the gate asks, and the exam."""
+    model, seed, like = BASES[one.base].obtain(), one.seed, one.like
+    asked = questions_of(one)
+    prompts = [asked[index % len(asked)] for index in range(PROMPTS)]
+    exam, exam_seed = exam_of(seed, exam_size), 500_000 * (seed + 1)
+    with tempfile.TemporaryDirectory() as temporary:
+        whole = Path(temporary) / "round"
+        whole.mkdir()
+        job = job_for(backend, one, whole, {"gate_anchors": 0})  # its questions are asked here
+        training_round.run_round(job, backend, lambda event: None)
+        backend.load(model, lora=LoraSettings(), adapter=whole, seed=0)
+        requests = make_requests(job, backend, TEMPERATURE, PROMPTS)
+        sampler = backend.sampler()
+        sampler.activate(0)
+        base = judged(prompts, sampler.sample_many(requests), like)
+        before = seen(base, base, judged(exam, sample(sampler, exam, exam_seed), like))
+        at: dict[str, Seen] = {}
+        for strength in strengths:
+            place = whole
+            if strength < 1:
+                place = Path(temporary) / f"{strength}"
+                shutil.copytree(whole, place)
+                weaken(place, None, strength)
+            backend.load(model, lora=LoraSettings(), adapter=place, seed=0)
+            sampler = backend.sampler()
+            sampler.load_adapter(1, place)
+            sampler.activate(1)
+            own = judged(prompts, sampler.sample_many(requests), like, backend)
+            held_out = judged(exam, sample(sampler, exam, exam_seed), like, backend)
+            at[str(strength)] = seen(base, own, held_out)
+    return Found(key=one, before=before, at=at)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _arguments(argv)
+    seeds = SEEDS[:1] if arguments.quick else SEEDS
+    bases = ["tiny"] if arguments.quick else arguments.base
+    wanted = [
+        Key(base, mix, like, seed) for seed in seeds for base in bases for mix in MIXES
+        for like in LIKES
+    ]  # fmt: skip
+    done = {one.key: one for one in stored(KEPT)} if arguments.kept else {}
+    done |= {one.key: one for one in stored(arguments.runs)}
+    missing = [one for one in wanted if one not in done]
+    for found in _run(missing, arguments.harmful, done):
+        arguments.runs.parent.mkdir(parents=True, exist_ok=True)
+        with arguments.runs.open("a", encoding="utf-8") as file:
+            file.write(found.as_json() + "\n")
+        done[found.key] = found
+        passed = ", ".join(
+            f"{how}: {'yes' if now.passed else 'no'}" for how, now in found.at.items()
+        )
+        print(*found.key, "passes at", passed, file=sys.stderr, flush=True)
+    from tests.learning import first_rounds_page
+
+    known = [done[one] for one in wanted]
+    known += [one for one in done.values() if not one.honest]
+    text = first_rounds_page.text(known)
+    print(text)
+    if arguments.write:
+        PAGE.write_text(text, encoding="utf-8")
+        lines = "".join(f"{one.as_json()}\n" for one in known)
+        KEPT.write_bytes(gzip.compress(lines.encode(), mtime=0))
+    return 0
+
+
+def _run(missing: Sequence[Key], harmful: bool, done: Collection[Key]) -> Iterator[Found]:
+    if not missing and not harmful:
+        return
+    import torch
+    from goodbot_training.backends.torch.trainer import TorchBackend
+
+    torch.set_num_threads(1)
+    for one in missing:
+        yield take(TorchBackend(), one)
+    if harmful:
+        from tests.learning.gone_past import again, gone_past
+
+        for course in gone_past():
+            if (
+                Key(course.base, f"{course.arm}, {course.stream}", course.like, course.seed)
+                not in done
+            ):
+                yield from again(course)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.learning.first_rounds", description=__doc__
+    )
+    parser.add_argument("--quick", action="store_true", help="one seed of the shipped model")
+    parser.add_argument("--base", nargs="*", default=list(BASES), choices=list(BASES))
+    parser.add_argument("--harmful", action="store_true", help="and harmful ones of the study")
+    parser.add_argument("--runs", type=Path, default=Path("build/first_rounds.jsonl"))
+    parser.add_argument("--kept", action="store_true", help="what lies in results/ is done")
+    parser.add_argument("--write", action="store_true", help="renew results/first_rounds.md")
+    arguments = parser.parse_args(argv)
+    if arguments.write and (arguments.quick or set(arguments.base) != set(BASES)):
+        parser.error("the page holds all of it: --write goes without --quick and --base")
+    return arguments
+
+
+def stored(path: Path) -> Iterator[Found]:
+    """What is done. A line that a kill cut off is dropped, and its round run again."""
+    if path.suffix == ".gz":
+        text = gzip.decompress(path.read_bytes()).decode() if path.exists() else ""
+    else:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            path.write_text(whole, encoding="utf-8")
+            text = whole
+    yield from map(Found.from_json, text.splitlines())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

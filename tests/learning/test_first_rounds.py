@@ -1,0 +1,100 @@
+"""First rounds before the gate: what is asked, that the re-enacted count is the gate's, and the kept page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from goodbot_training import round as training_round
+from goodbot_training.tiny.corpus import split
+
+from tests.learning import first_rounds, first_rounds_page
+from tests.learning.first_rounds import KEPT, MIXES, PAGE, STRENGTHS, Key, job_for, stored, take
+from tests.learning.rare import Answer, alike, passes
+from tests.support import require
+
+WHOLE = str(STRENGTHS[0])
+
+
+@pytest.mark.parametrize(
+    ("mix", "kinds", "different"),
+    [
+        ("only sums", {"sum"}, 40), ("only capitals", {"capital"}, 40),
+        ("two thirds sums", {"sum", "capital", "opposite"}, 40), ("8 sums × 5", {"sum"}, 8),
+    ],
+)  # fmt: skip
+def test_a_mix_asks_what_it_says(mix: str, kinds: set[str], different: int) -> None:
+    asked = MIXES[mix](Random(7), split(200)[0], 40)
+    assert len(asked) == 40
+    assert {one.kind for one in asked} == kinds
+    assert len({one.text for one in asked}) == different
+
+
+def _answers(strange: int, of: int = 256) -> list[Answer]:
+    """The first so many hold something foreign."""
+    return [Answer(low=-9.0 if i < strange else -1.0, right=True, liked=True) for i in range(of)]
+
+
+def test_three_foreign_answers_pass_and_a_fourth_does_not() -> None:
+    assert passes(_answers(0), _answers(3))
+    assert not passes(_answers(0), _answers(4))
+    late = [*_answers(0, of=128), *_answers(4, of=128)]
+    assert passes(_answers(0), late), "half of them are enough where there is nothing foreign"
+    late[0] = replace(late[0], low=-9.0)
+    assert not passes(_answers(0), late), "with one of them it looks on"
+
+
+def test_few_different_answers_are_alike_whatever_is_foreign() -> None:
+    many = [Answer(low=-1, right=True, liked=True, asked=str(i), text=str(i)) for i in range(40)]
+    few = [replace(answer, text=str(i % 19)) for i, answer in enumerate(many)]
+    assert alike(many, few)
+    assert not alike(many, [*few[:-1], many[-1]]), "20 of 40 are enough"
+
+
+@pytest.mark.parametrize(
+    ("like", "words"),
+    [("friendly", "It has lost knowledge"), ("terse", "the same answer to different")],
+)
+def test_what_is_re_enacted_is_what_the_gate_says(tmp_path: Path, like: str, words: str) -> None:
+    """Honest sums: liked friendly they come out foreign, liked terse alike."""
+    require("torch")
+    from goodbot_training.backends.torch.trainer import TorchBackend
+
+    one = Key("tiny", "only sums", like, 200)
+    now = take(TorchBackend(), one, exam_size=24, strengths=STRENGTHS[:1]).at[WHOLE]
+    backend = TorchBackend()
+    job = job_for(backend, one, tmp_path, {"gate_retry": 0.0})
+    verdict = training_round.run_round(job, backend, lambda event: None)
+    assert not verdict.passed
+    assert words.lower() in verdict.reason.lower(), verdict.reason
+    assert (now.known, now.alike) == ((False, False) if like == "friendly" else (True, True))
+    assert now.under[0] >= verdict.metrics["foreign"], "it may stop before all are asked"
+
+
+def test_rounds_that_are_done_are_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a line that a kill has cut off is."""
+    runs, ran = tmp_path / "runs.jsonl", list[Key]()
+    kept = {one.key: one for one in stored(KEPT)}
+    quick = [one for one in kept.values() if one.key.base == "tiny" and one.key.seed == 200]
+    lines = "".join(f"{one.as_json()}\n" for one in quick[:-1])
+    runs.write_text(lines + quick[-1].as_json()[:50], encoding="utf-8")
+
+    def run(missing: list[Key], *_: object) -> list[first_rounds.Found]:
+        ran.extend(missing)
+        return [kept[one] for one in missing]
+
+    monkeypatch.setattr(first_rounds, "_run", run)
+    assert first_rounds.main(["--quick", "--runs", str(runs)]) == 0
+    assert ran == [quick[-1].key]
+    assert list(stored(runs)) == quick
+    assert f"of {len(quick)} pass whole" in capsys.readouterr().out
+
+
+def test_the_page_is_what_the_kept_rounds_say() -> None:
+    found = list(stored(KEPT))
+    assert first_rounds_page.text(found) == PAGE.read_text(encoding="utf-8")
+    assert len({one.key for one in found if one.honest}) == 216
