@@ -83,6 +83,9 @@ class SampleRequest:
     max_tokens: int = 256
     temperature: float = 0.8
     seed: int = 0
+    thinking: bool | None = False
+    """Whether it may think first, where the model's template lets one choose; None: no thought, whatever
+    the template begins."""
     conversation: str = ""
     """What it belongs to, opaque: what is kept of an answer serves the next one of the same conversation
     only. Empty: nothing is kept."""
@@ -99,8 +102,23 @@ class Sampled:
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
     text: str
+    """Of the answer, without the thought."""
     finish: str
     """`stop`, `length` or `cancelled`."""
+    thought: str = ""
+    thought_tokens: int = 0
+    """So many of the first `tokens` are the thought's."""
+
+    @property
+    def answer_at(self) -> int:
+        """The first of `tokens` that is judged: the answer's, or the last where there is no answer."""
+        return min(self.thought_tokens, max(0, len(self.tokens) - 1))
+
+    @property
+    def turn(self) -> TokenizedTurn:
+        """The answer after all that it was written after."""
+        at = self.answer_at
+        return TokenizedTurn(prompt=(*self.prompt, *self.tokens[:at]), response=self.tokens[at:])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,8 +267,13 @@ class TrainingBackend(Protocol):
         """
         ...
 
-    def tokenize(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
-        """Token ids by the model's own chat template; the response ends with the end token."""
+    def tokenize(
+        self, messages: Sequence[Message], response: str, thought: str = ""
+    ) -> TokenizedTurn:
+        """Token ids by the model's own chat template; the response ends with the end token.
+
+        A thought that came before it is part of the prompt.
+        """
         ...
 
     def logprobs(

@@ -161,6 +161,11 @@ class Splitter:
         return Thought(text)
 
 
+def options(thinking: bool) -> dict[str, bool]:
+    """What chat templates are told; families read one name or the other."""
+    return {"enable_thinking": thinking, "thinking": thinking}
+
+
 def tidy(thought: str) -> str:
     """A thought as people read it: without the marks of turns within it."""
     return _TURNS.sub("\n", thought).strip()

@@ -160,6 +160,8 @@ def split_by_budget(
 def _turn(item: Item, backend: TrainingBackend) -> TokenizedTurn:
     if item.captured:
         return TokenizedTurn(prompt=item.prompt_tokens, response=item.tokens)
+    if item.thought:
+        return backend.tokenize(item.messages, item.response, item.thought)
     return backend.tokenize(item.messages, item.response)
 
 

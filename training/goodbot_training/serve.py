@@ -240,6 +240,7 @@ class Serving:
             max_tokens=max(1, int(request.get("max_tokens") or 256)),
             temperature=max(0.0, float(request.get("temperature", 0.8))),
             seed=abs(int(request.get("seed") or 0)),
+            thinking=bool(request.get("thinking")),
             conversation=str(request.get("conversation") or ""),
         )
         first = True
@@ -274,14 +275,17 @@ class Serving:
 
 
 def _done(answer: Sampled, version: int) -> dict[str, Any]:
+    at = answer.thought_tokens
     return {
         "event": "done",
         "text": answer.text,
+        "thought": answer.thought,
+        "thought_tokens": at,
         "version": version,
         "finish": answer.finish,
-        "prompt_tokens": list(answer.prompt),
-        "tokens": list(answer.tokens),
-        "logprobs": list(answer.logprobs),
+        "prompt_tokens": [*answer.prompt, *answer.tokens[:at]],
+        "tokens": list(answer.tokens[at:]),
+        "logprobs": list(answer.logprobs[at:]),
     }
 
 

@@ -78,6 +78,8 @@ class Item:
     reward: float
     weight: float
     split: str
+    thought: str = ""
+    """What came before the response; it is read, and not learnt."""
 
     @property
     def captured(self) -> bool:
@@ -104,13 +106,14 @@ class Item:
         version = item.get("version")
         if version is not None and not is_whole(version):
             raise data_error(f"{where}: version must be a whole number or null.")
-        response = item.get("response", "")
-        if not isinstance(response, str):
-            raise data_error(f"{where}: response must be text.")
+        response, thought = item.get("response", ""), item.get("thought", "")
+        if not isinstance(response, str) or not isinstance(thought, str):
+            raise data_error(f"{where}: response and thought must be text.")
         parsed = cls(
             id=identity,
             messages=parse_messages(item.get("messages"), where),
             response=response,
+            thought=thought,
             prompt_tokens=_ids(item.get("prompt_tokens"), f"{where}: prompt_tokens"),
             tokens=_ids(item.get("tokens"), f"{where}: tokens"),
             logprobs=tuple(

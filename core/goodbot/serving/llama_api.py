@@ -21,9 +21,9 @@ from goodbot.own_model import without_tools
 from goodbot.server import GenerateRequest
 from goodbot.serving.chat import Completion, as_list, as_object, ids, number
 from goodbot.serving.sse import EventStream
-from goodbot.serving.thinking import Reader, options
+from goodbot.serving.thinking import Reader
 from goodbot.serving.upstream import Upstream, said
-from goodbot.thoughts import Marks, Thought, opened_by
+from goodbot.thoughts import Marks, Thought, opened_by, options
 
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
 

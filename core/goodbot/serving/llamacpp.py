@@ -31,8 +31,8 @@ from goodbot.serving import llama_api
 from goodbot.serving.flights import Flights
 from goodbot.serving.llama_process import LlamaProcess
 from goodbot.serving.plugin import LlamaCppSettings
-from goodbot.serving.thinking import options
 from goodbot.serving.upstream import Unreachable
+from goodbot.thoughts import options
 
 logger = logging.getLogger(__name__)
 

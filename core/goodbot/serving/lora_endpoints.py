@@ -15,9 +15,8 @@ from goodbot.server import GenerateRequest, ServerParts
 from goodbot.serving import chat, listing, temperature
 from goodbot.serving.chat import Completion
 from goodbot.serving.remote import RemoteServer
-from goodbot.serving.thinking import options
 from goodbot.serving.upstream import Reply, StatusError
-from goodbot.thoughts import Thought
+from goodbot.thoughts import Thought, options
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from goodbot.errors import AdapterError, ServerError
 from goodbot.server import AdapterFormat, GenerateRequest, ServerParts
 from goodbot.serving import chat
 from goodbot.serving.remote import RemoteServer
-from goodbot.serving.thinking import options
 from goodbot.serving.token_text import decoder
 from goodbot.serving.upstream import Reply, StatusError
+from goodbot.thoughts import options
 
 _OLDEST = (0, 32, 2)
 """Before it, an adapter could be left out without a word (ml-explore/mlx-lm#1745)."""

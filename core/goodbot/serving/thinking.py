@@ -21,11 +21,6 @@ _LONGEST_TEMPLATE = 1 << 20
 FIELDS = ("reasoning_content", "reasoning", "thinking")
 
 
-def options(thinking: bool) -> dict[str, bool]:
-    """What chat templates are told; families read one name or the other."""
-    return {"enable_thinking": thinking, "thinking": thinking}
-
-
 def opened(model: Path, *, thinking: bool) -> Marks | None:
     """The thought that the template of our base begins, for a server that has no parser for it."""
     return opened_by_template(chat_template(model), thinking=thinking)

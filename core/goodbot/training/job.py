@@ -76,6 +76,7 @@ def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
     own = version is not None
     return {
         "id": turn.id, "messages": list(turn.messages), "response": turn.response,
+        "thought": turn.thought if own else "",
         "prompt_tokens": turn.prompt_tokens if own else (),
         "tokens": turn.tokens if own else (),
         "logprobs": turn.logprobs if own else (),

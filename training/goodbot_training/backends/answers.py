@@ -90,7 +90,7 @@ class Answers(ABC, Generic[Kept]):
         Raises ServerError for a conversation that the model cannot see whole, TrainingError for one that
         its template refuses.
         """
-        prompt = self._chat.prompt(request.messages)
+        prompt = self._chat.prompt(request.messages, thinking=request.thinking)
         row = Row(prompt, request, self._chat, self._context, on_text)
         self._waiting.append(
             Answer(key=key, row=row, version=version, conversation=request.conversation)

@@ -93,9 +93,11 @@ class ModelBackend(ABC):
         self._model = self._load_model(model, config, lora.rank, bits)
         self.load_adapter(adapter)
 
-    def tokenize(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
+    def tokenize(
+        self, messages: Sequence[Message], response: str, thought: str = ""
+    ) -> TokenizedTurn:
         """Token ids by the model's own chat template."""
-        return self._chat.turn(messages, response)
+        return self._chat.turn(messages, response, thought)
 
     def logprobs(
         self, batch: Sequence[TokenizedTurn], *, temperature: Sequence[float], adapter: bool

@@ -16,9 +16,11 @@ from goodbot.backend import TokenizedTurn
 from goodbot.errors import TrainingError
 from goodbot.events import Message
 from goodbot.own_model import without_tools
+from goodbot.thoughts import options
 
 from goodbot_training.backends.marks import Marks, byte_ids
 from goodbot_training.backends.plain import in_parts, plainer, without_system
+from goodbot_training.backends.thoughts import ModelThoughts
 
 _Way = Callable[[Sequence[Message]], list[Message]]
 _WAYS: tuple[_Way, ...] = (
@@ -112,12 +114,23 @@ class Chat:
         self._marks = Marks(backend)
         self._bytes = byte_ids(backend)
         self._of_bytes = {byte: token for token, byte in self._bytes.items()}
+        self.thoughts = ModelThoughts(self._tokenizer)
         self._way = self._fitting(directory)
         self.stops = self._stops(directory, config)
         self.end = self._end()
         self.stops |= {self.end}
 
-    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
+    def prompt(
+        self, messages: Sequence[Message], *, thinking: bool | None = False
+    ) -> tuple[int, ...]:
+        """Token ids up to where the answer, or its thought, starts. Raises TrainingError(kind="data").
+
+        `thinking` is for templates that let one choose; None: no thought at all comes before the answer.
+        """
+        prompt = self._prompt(messages, bool(thinking))
+        return self.thoughts.closed(prompt) if thinking is None else prompt
+
+    def _prompt(self, messages: Sequence[Message], thinking: bool) -> tuple[int, ...]:
         """Token ids up to where the answer starts. Raises TrainingError(kind="data").
 
         A template that refuses what an agent's conversation has is given the same words more plainly.
@@ -127,13 +140,15 @@ class Chat:
         refusal = (TemplateError, TypeError, ValueError)
         plain, tools = without_tools(messages)
         try:
-            return self._rendered(self._way(plain), tools)
+            return self._rendered(self._way(plain), tools, thinking)
         except refusal:
             plainest = _WAYS[-2 + _WAYS.index(self._way) % 2]  # in parts, if it wants those
             with suppress(*refusal):
-                return self._rendered(plainest(plain), [])
+                return self._rendered(plainest(plain), [], thinking)
         with suppress(*refusal):  # a template that wants a system message first
-            return self._rendered(self._way([{"role": "system", "content": ""}, *plain]), tools)
+            return self._rendered(
+                self._way([{"role": "system", "content": ""}, *plain]), tools, thinking
+            )
         raise TrainingError("The model's chat template refuses this conversation.", kind="data")
 
     def _fitting(self, directory: Path) -> _Way:
@@ -152,23 +167,38 @@ class Chat:
             "Take another model, or mend its chat_template."
         )
 
-    def _rendered(self, messages: Sequence[Message], tools: Sequence[Any]) -> tuple[int, ...]:
-        return tuple(self._marks.encode(self._written(messages, tools, answer=True)))
+    def _rendered(
+        self, messages: Sequence[Message], tools: Sequence[Any], thinking: bool
+    ) -> tuple[int, ...]:
+        written = self._written(messages, tools, answer=True, thinking=thinking)
+        return tuple(self._marks.encode(written))
 
-    def _written(self, messages: Sequence[Message], tools: Sequence[Any], *, answer: bool) -> str:
+    def _written(
+        self, messages: Sequence[Message], tools: Sequence[Any], *, answer: bool,
+        thinking: bool = False,
+    ) -> str:  # fmt: skip
         """What the template makes of it; with `answer` up to where one begins."""
         return self._tokenizer.apply_chat_template(
             self._marks.quote(messages),
             tools=self._marks.quote(tools) or None,
             add_generation_prompt=answer,
-            enable_thinking=False,  # read by the templates that know it
+            **options(thinking),  # read by the templates that know it
             tokenize=False,
         )
 
-    def turn(self, messages: Sequence[Message], response: str) -> TokenizedTurn:
-        """A whole turn; the response ends with the end token, as a sampled one does."""
+    def turn(self, messages: Sequence[Message], response: str, thought: str = "") -> TokenizedTurn:
+        """A whole turn; the response ends with the end token, as a sampled one does.
+
+        A thought is part of the prompt: what is learnt is the answer.
+        """
         ids = self._marks.words(response)
-        return TokenizedTurn(prompt=self.prompt(messages), response=(*ids, self.end))
+        if thought:
+            prompt = self.thoughts.thought(
+                self.prompt(messages, thinking=True), self._marks.words(thought)
+            )
+        else:
+            prompt = self.prompt(messages, thinking=None)
+        return TokenizedTurn(prompt=prompt, response=(*ids, self.end))
 
     def text(self, tokens: Sequence[int]) -> str:
         """Plain text, without the template's own tokens. Bytes that are no character are one sign each."""

@@ -19,12 +19,12 @@ from goodbot.errors import ServerError
 from goodbot.events import Message
 
 from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.thoughts import BROKEN, Leading
 
 if TYPE_CHECKING:
     from goodbot.backend import Floats
 
 _NOT_FINITE = "The model's numbers are not finite."
-_BROKEN = "\ufffd"  # what a tokenizer writes for bytes that are no character yet
 _WINDOW, _OVERLAP = 32, 8
 """Tokens that are turned into text again with each new one, and how many of them stay for the next."""
 
@@ -148,6 +148,7 @@ class Row:
         self._words = 0  # tokens without the end token
         self._pieces: list[str] = []
         self._from, self._shown = 0, ""
+        self._leading = Leading(chat.thoughts, chat.text, prompt)
 
     def restart(self) -> None:
         """Draw the next token's number again, and those after it: what was drawn ahead is lost."""
@@ -183,6 +184,8 @@ class Row:
             logprobs=tuple(self._logprobs),
             text="".join(self._pieces),
             finish=self.finish,
+            thought=self._leading.thought,
+            thought_tokens=self._leading.tokens,
         )
 
     def _piece(self) -> str:
@@ -191,14 +194,25 @@ class Row:
         Only the newest tokens are turned into text, so that a long answer costs no more than a short one.
         """
         window = self.tokens[self._from : self._words]
-        text = self._chat.text(window)
+        leading = not self._leading.over
+        decode = self._chat.thoughts.raw if leading else self._chat.text
+        text = decode(window)
         if not self.finish:
-            text = text.rstrip(_BROKEN)
+            text = text.rstrip(BROKEN)
         if not text.startswith(self._shown):
-            return ""
+            text = self._shown
         piece, self._shown = text[len(self._shown) :], text
+        moves = len(window) >= _WINDOW and piece and not self.finish
+        if leading:
+            piece = self._leading.feed(piece, self.tokens, self._words, self.finish)
         self._pieces.append(piece)
-        if len(window) >= _WINDOW and piece and not self.finish:
+        if leading and self._leading.over:
+            self._from = self._leading.tokens
+        elif moves:
             self._from = self._words - _OVERLAP
-            self._shown = self._chat.text(self.tokens[self._from : self._words]).rstrip(_BROKEN)
+        else:
+            return piece
+        decode = self._chat.text if self._leading.over else decode
+        text = decode(self.tokens[self._from : self._words])
+        self._shown = text if self.finish else text.rstrip(BROKEN)
         return piece

@@ -40,7 +40,7 @@ def generate(
     `on_text` gets each new piece of text (it may be empty) and is for a single request. Without
     `abilities` nothing is believed of the model's cache.
     """
-    prompts = [chat.prompt(request.messages) for request in requests]
+    prompts = [chat.prompt(request.messages, thinking=request.thinking) for request in requests]
     room = max((request.max_tokens for request in requests), default=0)
     lengths = [len(prompt) for prompt in prompts]
     mixes = mixed(abilities, lengths)

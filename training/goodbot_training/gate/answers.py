@@ -20,9 +20,9 @@ def compare_answers(before: Sequence[Sampled], after: Sequence[Sampled]) -> dict
     after = after[: len(before)]
     metrics = {"compared": float(len(after))}
     for name, answers in (("before", before), ("after", after)):
-        metrics[f"length_{name}"] = float(sum(len(answer.tokens) for answer in answers))
+        metrics[f"length_{name}"] = float(sum(len(answer.turn.response) for answer in answers))
         metrics[f"empty_{name}"] = fmean(not answer.text.strip() for answer in answers)
-        metrics[f"looping_{name}"] = fmean(loops(answer.tokens) for answer in answers)
+        metrics[f"looping_{name}"] = fmean(loops(answer.turn.response) for answer in answers)
         metrics[f"unfinished_{name}"] = fmean(answer.finish == "length" for answer in answers)
         first: dict[tuple[int, ...], str] = {}
         for answer in answers:

@@ -13,7 +13,6 @@ from goodbot.backend import (
     Sampled,
     Sampler,
     SampleRequest,
-    TokenizedTurn,
     TrainingBackend,
 )
 from goodbot.errors import AdapterError, ServerError
@@ -123,6 +122,7 @@ def make_requests(
             messages=anchors[index % len(anchors)],
             max_tokens=job.settings.gate_max_tokens,
             temperature=temperature,
+            thinking=None,  # it is the answer that is judged
             seed=index,  # the same numbers for base and candidate: what differs is the policy
         )
         for index in range(count)
@@ -142,7 +142,7 @@ def _answers(
     requests = make_requests(job, backend, temperature, settings.gate_anchors)
 
     def scores(answers: Sequence[Sampled], *, adapter: bool) -> list[Floats]:
-        turns = [TokenizedTurn(prompt=answer.prompt, response=answer.tokens) for answer in answers]
+        turns = [answer.turn for answer in answers]
         heat = [temperature or 1.0] * len(turns)
         return score(backend, turns, heat, adapter=adapter, budget=settings.tokens_per_forward)
 
@@ -200,7 +200,7 @@ def _foreign(read: Sequence[Floats], before: Sequence[Sampled]) -> tuple[int, in
 
 def _own(answers: Sequence[Sampled]) -> list[Floats]:
     """What the sampler itself gave the tokens that it chose."""
-    return [np.asarray(answer.logprobs, np.float32) for answer in answers]
+    return [np.asarray(answer.logprobs[answer.answer_at :], np.float32) for answer in answers]
 
 
 def _mean_difference(ones: Sequence[Floats], others: Sequence[Floats]) -> float:

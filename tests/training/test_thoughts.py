@@ -1,0 +1,142 @@
+"""What a model thinks is read before its answer, and never shown or learnt."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import goodbot_training
+import pytest
+from goodbot.backend import SampleRequest
+
+from tests.support import require
+
+require("transformers")
+
+from goodbot_training.backends.chat import Chat, check_model_directory  # noqa: E402
+from goodbot_training.backends.decoding import Row  # noqa: E402
+
+TINY = Path(goodbot_training.__file__).parent / "tiny" / "model"
+TURNS = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
+    "{{ m['content'].split('</think>')[-1] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+)
+OPENS = TURNS + "<think>\n{% endif %}"
+HYBRID = TURNS + "{% if not enable_thinking %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
+SPECIAL = TURNS + "{% endif %}{# [THINK] #}"
+HARMONY = TURNS + "{% endif %}{# <|channel|>analysis<|message|> #}"
+ASKED = [{"role": "user", "content": "What does <think> mean?"}]
+
+
+def chat(at: Path, template: str, special: tuple[str, ...] = ()) -> Chat:
+    """The tiny model's tokenizer with another template, and tokens of its own."""
+    from transformers import AutoTokenizer
+
+    shutil.copytree(TINY, at)
+    for file in at.glob("chat_template*"):
+        file.unlink()
+    config = json.loads((at / "tokenizer_config.json").read_text())
+    config["chat_template"] = template
+    (at / "tokenizer_config.json").write_text(json.dumps(config))
+    if special:
+        tokenizer: Any = AutoTokenizer.from_pretrained(str(at))
+        tokenizer.add_special_tokens({"additional_special_tokens": list(special)})
+        tokenizer.save_pretrained(str(at))
+    return Chat(at, check_model_directory(at))
+
+
+def shown(chat: Chat, text: str, *, streams: bool, finish: bool = True) -> tuple[list[str], Any]:
+    """A row that writes this text token by token."""
+    pieces: list[str] = []
+
+    def on_text(piece: str) -> bool:
+        pieces.append(piece)
+        return True
+
+    ids = chat._tokenizer.encode(text, add_special_tokens=False)
+    request = SampleRequest(messages=ASKED, max_tokens=len(ids) + finish, seed=1)
+    row = Row(chat.prompt(ASKED), request, chat, 4096, on_text if streams else None)
+    for token in [*ids, *([chat.end] if finish else [])]:
+        row.add(token, -0.5, chat.stops)
+    return pieces, row.result()
+
+
+WRITTEN = {
+    "begun by the template": (OPENS, (), "Hm, a color.\n</think>\n\nGreen."),
+    "marks in the text": (HYBRID, (), "<think>\nHm, a color.\n</think>\n\nGreen."),
+    "tokens that are not shown": (SPECIAL, ("[THINK]", "[/THINK]"), "[THINK]Hm, a color.[/THINK]Green."),
+    "harmony": (
+        HARMONY, ("<|channel|>", "<|message|>", "<|end|>", "<|start|>"),
+        "<|channel|>analysis<|message|>Hm, a color.<|end|><|start|>assistant"
+        "<|channel|>final<|message|>Green.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("case", WRITTEN)
+def test_a_thought_is_neither_shown_nor_among_the_answers_tokens(
+    tmp_path: Path, case: str, streams: bool
+) -> None:
+    template, special, written = WRITTEN[case]
+    loaded = chat(tmp_path / "m", template, special)
+    pieces, answer = shown(loaded, written, streams=streams)
+    assert (answer.text, answer.thought) == ("Green.", "Hm, a color.")
+    if streams:
+        assert "".join(pieces) == "Green."
+    said = answer.turn
+    assert loaded.text(said.response[:-1]).strip() == "Green."
+    assert said.prompt + said.response == answer.prompt + answer.tokens
+    assert answer.finish == "stop"
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    ["Green.", "  Green.", "Write <think> first, then </think>.", "<thin ice", "日本語 ✨ ок"],
+)
+def test_an_answer_without_a_thought_stays_as_it_is(
+    tmp_path: Path, text: str, streams: bool
+) -> None:
+    pieces, answer = shown(chat(tmp_path / "m", HYBRID), text, streams=streams)
+    assert (answer.text, answer.thought, answer.thought_tokens) == (text, "", 0)
+    if streams:
+        assert "".join(pieces) == text
+
+
+def test_signs_of_several_tokens_are_whole_behind_a_thought(tmp_path: Path) -> None:
+    loaded = chat(tmp_path / "m", OPENS)
+    pieces, answer = shown(loaded, "так\n</think>\n\n日本語 ✨ " * 1 + "ок " * 60, streams=True)
+    assert answer.text == "".join(pieces) == "日本語 ✨ " + "ок " * 60
+
+
+def test_a_thought_that_is_cut_is_no_answer(tmp_path: Path) -> None:
+    pieces, answer = shown(chat(tmp_path / "m", OPENS), "Hm, a col", streams=True, finish=False)
+    assert (answer.text, answer.thought, answer.finish) == ("", "Hm, a col", "length")
+    assert "".join(pieces) == ""
+
+
+def test_what_is_learnt_is_the_answer_after_its_thought(tmp_path: Path) -> None:
+    loaded = chat(tmp_path / "m", OPENS)
+    with_, without = loaded.turn(ASKED, "Green.", "Hm."), loaded.turn(ASKED, "Green.")
+    assert with_.response == without.response
+    raw = loaded.thoughts.raw
+    assert raw(with_.prompt).endswith("<|im_start|>assistant\n<think>\nHm.\n</think>\n\n")
+    assert raw(without.prompt).endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+    hybrid = chat(tmp_path / "h", HYBRID)
+    assert raw(hybrid.turn(ASKED, "Green.", "Hm.").prompt).endswith(
+        "<|im_start|>assistant\n<think>\nHm.\n</think>\n\n"
+    )
+    assert hybrid.turn(ASKED, "Green.").prompt == hybrid.prompt(ASKED)
+
+
+def test_whoever_chooses_decides_whether_it_thinks(tmp_path: Path) -> None:
+    hybrid = chat(tmp_path / "h", HYBRID)
+    raw = hybrid.thoughts.raw
+    assert raw(hybrid.prompt(ASKED)).endswith("</think>\n\n")
+    assert raw(hybrid.prompt(ASKED, thinking=True)).endswith("assistant\n")
+    harmony = chat(tmp_path / "g", HARMONY)
+    assert raw(harmony.prompt(ASKED, thinking=None)).endswith("<|channel|>final<|message|>")
