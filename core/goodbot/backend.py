@@ -84,8 +84,7 @@ class SampleRequest:
     temperature: float = 0.8
     seed: int = 0
     thinking: bool | None = False
-    """Whether it may think first, where the model's template lets one choose; None: no thought, whatever
-    the template begins."""
+    """Whether it thinks first, where the template lets one choose; None: it does not at all."""
     conversation: str = ""
     """What it belongs to, opaque: what is kept of an answer serves the next one of the same conversation
     only. Empty: nothing is kept."""
@@ -117,8 +116,8 @@ class Sampled:
     @property
     def turn(self) -> TokenizedTurn:
         """The answer after all that it was written after."""
-        at = self.answer_at
-        return TokenizedTurn(prompt=(*self.prompt, *self.tokens[:at]), response=self.tokens[at:])
+        begun, said = self.tokens[: self.answer_at], self.tokens[self.answer_at :]
+        return TokenizedTurn(prompt=self.prompt + begun, response=said)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,12 +141,7 @@ class StepStats:
     def nothing(cls) -> StepStats:
         """A batch that was skipped, since all its advantages are 0."""
         return cls(
-            loss=0.0,
-            kl=0.0,
-            token_acceptance=0.0,
-            trajectory_acceptance=0.0,
-            grad_norm=0.0,
-            skipped=True,
+            loss=0, kl=0, token_acceptance=0, trajectory_acceptance=0, grad_norm=0, skipped=True
         )
 
     @classmethod
@@ -155,13 +149,11 @@ class StepStats:
         """From the sums that a `LossFunction` gives over the parts of `batch`."""
         tokens = float(batch.mask.sum())
         return cls(
-            loss=sums["loss"],
-            kl=sums["kl"] / tokens,
+            loss=sums["loss"], kl=sums["kl"] / tokens,
             token_acceptance=sums["tokens_accepted"] / tokens,
             trajectory_acceptance=sums["trajectories_accepted"] / len(batch.sequences),
-            grad_norm=grad_norm,
-            tokens=int(tokens),
-        )
+            grad_norm=grad_norm, tokens=int(tokens),
+        )  # fmt: skip
 
 
 class Sampler(Protocol):
@@ -270,10 +262,7 @@ class TrainingBackend(Protocol):
     def tokenize(
         self, messages: Sequence[Message], response: str, thought: str = ""
     ) -> TokenizedTurn:
-        """Token ids by the model's own chat template; the response ends with the end token.
-
-        A thought that came before it is part of the prompt.
-        """
+        """Token ids by the model's own template, a thought among the prompt's; the end token is the last."""
         ...
 
     def logprobs(

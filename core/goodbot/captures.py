@@ -10,6 +10,7 @@ from typing import Any, cast
 from goodbot.events import CaptureEvent, Message
 from goodbot.redaction import redact
 from goodbot.text import clean
+from goodbot.thoughts import split
 from goodbot.turns import Turn, turn_id
 
 LONGEST = 8 * 1024 * 1024
@@ -27,7 +28,7 @@ def unfit(event: CaptureEvent) -> str:
         return "Its kind must be main or side."
     if not event.messages or len(event.messages) > _MESSAGES:
         return f"Its prompt must have 1 to {_MESSAGES} messages."
-    left = LONGEST - len(event.response)
+    left = LONGEST - len(event.response) - len(event.thought)
     for message in event.messages:
         if not isinstance(message.get("role"), str):
             return "Each message of its prompt needs a role."
@@ -46,11 +47,16 @@ def storable(event: CaptureEvent) -> CaptureEvent:
     Keys and tokens in it are masked; then those of the model go, too: they would spell them.
     """
     messages = tuple(_message(message) for message in event.messages)
-    response = _text(event.response)
+    response, thought = _text(event.response), redact(_text(event.thought))
+    if not thought and (found := split(response))[0]:
+        thought, response = redact(found[0]), found[1]
+        event = replace(event, prompt_tokens=(), tokens=(), logprobs=())
     masked = tuple(_each(redact, message) for message in messages), redact(response)
     if masked != (messages, response):
         event = replace(event, prompt_tokens=(), tokens=(), logprobs=())
-    return replace(event, messages=masked[0], response=masked[1], model=_text(event.model))
+    return replace(
+        event, messages=masked[0], response=masked[1], thought=thought, model=_text(event.model)
+    )
 
 
 def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: int | None) -> Turn:
@@ -60,6 +66,7 @@ def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: 
         response=event.response, version=version or 0, model=base, temperature=event.temperature,
         created_at=now, prompt_tokens=event.prompt_tokens, tokens=event.tokens,
         logprobs=event.logprobs, scope=scope, kind=event.kind, origin="captured",
+        thought=event.thought, thought_tokens=event.thought_tokens,
         answered_by="" if version is not None else event.model or base,
     )  # fmt: skip
 

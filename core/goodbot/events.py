@@ -171,6 +171,10 @@ class CaptureEvent(Event):
     tokens: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     """One a token, by the server that sampled them; empty where it gave none."""
+    thought: str = ""
+    """What the model thought before the response. One that the response begins with is split off."""
+    thought_tokens: int = 0
+    """So many of the last `prompt_tokens` are the thought's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import hookimpl
+from goodbot import captures, hookimpl
 from goodbot.events import (
     CaptureEvent,
     ChannelKind,
@@ -444,3 +444,10 @@ async def test_the_newest_of_a_program_s_answers_is_not_guessed_at(bot: Bot) -> 
     assert await rewards(bot) == {receipt.turn: 1.0}
     await bot.command("undo")
     assert await rewards(bot) == {}
+
+
+def test_a_captured_answer_is_stored_without_the_thought_that_it_begins_with() -> None:
+    seen = captures.storable(capture("1", response="<think>\nHm.\n</think>\n\nGreen."))
+    assert (seen.response, seen.thought) == ("Green.", "Hm.")
+    mentioned = captures.storable(capture("1", response="Write <think> first."))
+    assert (mentioned.response, mentioned.thought) == ("Write <think> first.", "")

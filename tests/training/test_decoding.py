@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 from goodbot.backend import SampleRequest
 from goodbot.errors import ServerError
+from goodbot.thoughts import KNOWN
 from goodbot_training.backends.decoding import first_tokens
 from goodbot_training.backends.generating import generate, together
 
 END = 256
+
+
+def _no_thought(_: Sequence[int]) -> None:
+    """No prompt here begins one."""
 
 
 class Bytes:
@@ -21,7 +26,10 @@ class Bytes:
 
     stops = frozenset({END})
 
-    def prompt(self, messages: Sequence[Any]) -> tuple[int, ...]:
+    def __init__(self) -> None:
+        self.thoughts = SimpleNamespace(marks=KNOWN, raw=self.text, opened=_no_thought)
+
+    def prompt(self, messages: Sequence[Any], *, thinking: bool | None = False) -> tuple[int, ...]:
         return tuple(messages[-1]["content"].encode())
 
     def name(self, token: int) -> str:
@@ -74,8 +82,8 @@ class Opening(Script):
 
 
 def ask(text: str = "hi", **changes: Any) -> SampleRequest:
-    messages = [{"role": "user", "content": text}]
-    return SampleRequest(messages=messages, **({"max_tokens": 32} | changes))
+    fields: dict[str, Any] = {"max_tokens": 32} | changes
+    return SampleRequest(messages=[{"role": "user", "content": text}], **fields)
 
 
 def stream(model: Script, **changes: Any) -> tuple[list[str], Any]:

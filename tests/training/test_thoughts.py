@@ -42,7 +42,8 @@ def chat(at: Path, template: str, special: tuple[str, ...] = ()) -> Chat:
     config["chat_template"] = template
     (at / "tokenizer_config.json").write_text(json.dumps(config))
     if special:
-        tokenizer: Any = AutoTokenizer.from_pretrained(str(at))
+        library: Any = AutoTokenizer
+        tokenizer = library.from_pretrained(str(at))
         tokenizer.add_special_tokens({"additional_special_tokens": list(special)})
         tokenizer.save_pretrained(str(at))
     return Chat(at, check_model_directory(at))

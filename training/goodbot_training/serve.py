@@ -277,16 +277,11 @@ class Serving:
 def _done(answer: Sampled, version: int) -> dict[str, Any]:
     at = answer.thought_tokens
     return {
-        "event": "done",
-        "text": answer.text,
-        "thought": answer.thought,
-        "thought_tokens": at,
-        "version": version,
-        "finish": answer.finish,
+        "event": "done", "text": answer.text, "version": version, "finish": answer.finish,
+        "thought": answer.thought, "thought_tokens": at,
         "prompt_tokens": [*answer.prompt, *answer.tokens[:at]],
-        "tokens": list(answer.tokens[at:]),
-        "logprobs": list(answer.logprobs[at:]),
-    }
+        "tokens": list(answer.tokens[at:]), "logprobs": list(answer.logprobs[at:]),
+    }  # fmt: skip
 
 
 def _error(reason: str, kind: str = "error") -> dict[str, Any]:

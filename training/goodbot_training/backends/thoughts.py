@@ -1,8 +1,5 @@
 """A model's thoughts as its tokenizer knows them: which marks it has, and where an answer begins."""
 
-# pyright: standard
-# (tokenizers ships no complete types)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -80,6 +80,7 @@ class Capture:
             kind=kinds.kind(call.headers, asked, said, session, chat=call.chat),
             temperature=_temperature(asked, temperature),
             prompt_tokens=said.prompt_tokens, tokens=said.tokens, logprobs=said.logprobs,
+            thought=said.thought, thought_tokens=said.thought_tokens,
         )  # fmt: skip
         try:
             [receipt] = await self._connector.host.submit([event])

@@ -66,6 +66,9 @@ class Said:
     prompt_tokens: tuple[int, ...] = ()
     tokens: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
+    thought: str = ""
+    thought_tokens: int = 0
+    """So many of the last `prompt_tokens` are the thought's."""
 
     def response(self, lines: bool = False) -> str:
         """All of it as text, calls as chat templates write them; `lines`: as those do that give each

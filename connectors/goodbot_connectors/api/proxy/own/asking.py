@@ -10,7 +10,10 @@ from typing import Any
 import aiohttp
 from goodbot.errors import ServerError
 from goodbot.own_model import FarSide, without_tools
+from goodbot.serving.chat import Completion
 from goodbot.serving.sse import EventStream
+from goodbot.serving.thinking import Reader
+from goodbot.thoughts import Thought
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
@@ -85,6 +88,7 @@ def tells(far: FarSide, asked: Asked) -> bool:
 async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[Delta]:
     """A stream of chat completions, piece by piece. Raises ServerError where it breaks off."""
     listener, events = ChatAnswer(), EventStream()
+    reader = Reader()
     counts = (0, 0)
     async for piece in _pieces(far, response):
         for data in events.feed(piece):
@@ -95,9 +99,15 @@ async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerat
             if usage := sub(chunk, "usage"):
                 counts = (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
             for choice in objects(chunk.get("choices")):
-                for delta in _deltas(sub(choice, "delta")):
+                for delta in _deltas(sub(choice, "delta"), reader):
                     yield delta
     said = listener.said()
+    for delta in reader.end(0, cut=said.finish == "length"):
+        yield delta
+    whole = reader.completed(Completion(text="", finish=said.finish))
+    if whole.thought:  # which tokens are the thought's is not known: training reads the words
+        said = replace(said, thought=whole.thought, prompt_tokens=(), tokens=(), logprobs=())
+    said = replace(said, text=whole.text)
     if not said.finish:
         raise ServerError(f"{far.title} broke its answer off")
     finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)
@@ -115,10 +125,8 @@ async def _pieces(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenera
         raise ServerError(f"{far.title} broke its answer off") from error
 
 
-def _deltas(delta: Json) -> list[str | Part]:
-    found: list[str | Part] = []
-    if text := string(delta, "content"):
-        found.append(text)
+def _deltas(delta: Json, reader: Reader) -> list[str | Part | Thought]:
+    found: list[str | Part | Thought] = [*reader.delta(delta, 0)]
     for place, call in enumerate(objects(delta.get("tool_calls"))):
         index, what = call.get("index"), sub(call, "function")
         found.append(

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from goodbot.thoughts import Thought
+
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
 
 
@@ -32,7 +34,7 @@ class End:
     """Tokens, as far as they were told."""
 
 
-Delta = str | Part | End
+Delta = str | Part | Thought | End
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,8 +58,8 @@ class Writer(Protocol):
         """What a stream begins with."""
         ...
 
-    def more(self, piece: str | Part) -> bytes:
-        """More of it."""
+    def more(self, piece: str | Part | Thought) -> bytes:
+        """More of it. A thought goes into the field that the API has for it, never into the text."""
         ...
 
     def end(self, end: End) -> bytes:

@@ -54,6 +54,7 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
                 generated = piece
                 break
             if isinstance(piece, Thought):
+                yield piece
                 continue
             for delta in reader.feed(stops.feed(piece)):
                 yield delta
@@ -69,6 +70,8 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
         prompt_tokens=generated.prompt_tokens if generated else (),
         tokens=generated.tokens if generated else (),
         logprobs=generated.logprobs if generated else (),
+        thought=generated.thought if generated else "",
+        thought_tokens=generated.thought_tokens if generated else 0,
     )  # fmt: skip
     yield End(
         said=said, raw=generated.text if generated else None,

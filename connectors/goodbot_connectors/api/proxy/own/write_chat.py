@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from goodbot.thoughts import Thought
+
 from goodbot_connectors.api.proxy.dialects.shapes import called
 from goodbot_connectors.api.proxy.own.deltas import About, End, Part
 from goodbot_connectors.fields import sub
@@ -24,8 +26,10 @@ class ChatWriter:
         """The role, before there is a word."""
         return self._chunk({"role": "assistant", "content": ""})
 
-    def more(self, piece: str | Part) -> bytes:
-        """Words, or a call."""
+    def more(self, piece: str | Part | Thought) -> bytes:
+        """Words, a call, or what is thought."""
+        if isinstance(piece, Thought):
+            return self._chunk({"reasoning_content": piece.text})
         if isinstance(piece, str):
             return self._chunk({"content": piece})
         about = {"id": piece.id, "type": "function"} if piece.name else {}
@@ -52,6 +56,7 @@ class ChatWriter:
         message: dict[str, Any] = {
             "role": "assistant", "content": said.text or (None if calls else ""), "refusal": None,
             **({"tool_calls": calls} if calls else {}),
+            **({"reasoning_content": said.thought} if said.thought else {}),
         }  # fmt: skip
         return {
             **self._head("chat.completion"),
@@ -83,8 +88,10 @@ class CompletionWriter:
         """Nothing comes before the words."""
         return b""
 
-    def more(self, piece: str | Part) -> bytes:
-        """Words."""
+    def more(self, piece: str | Part | Thought) -> bytes:
+        """Words; this API has no place for a thought."""
+        if isinstance(piece, Thought):
+            return b""
         return _data(self._object(piece if isinstance(piece, str) else "", None))
 
     def end(self, end: End) -> bytes:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from goodbot.thoughts import Thought
+
 from goodbot_connectors.api.proxy.dialects.shapes import Said
 from goodbot_connectors.api.proxy.own.deltas import About, End, Part
 from goodbot_connectors.fields import as_json
@@ -21,31 +23,21 @@ class MessageWriter:
         self._about = about
         self._open = -1
         """The block that is being written; its kind below."""
-        self._place: int | None = None
-        """The call that it is, or None for text."""
+        self._place: int | str = ""
+        """The call that it is, or `text` or `thinking`."""
 
     def start(self) -> bytes:
         """The message before there is a word."""
         return _event("message_start", message=self._message([], None, End(said=_NOTHING)))
 
-    def more(self, piece: str | Part) -> bytes:
-        """Words, or a call."""
-        place = None if isinstance(piece, str) else piece.place
+    def more(self, piece: str | Part | Thought) -> bytes:
+        """Words, a call, or what is thought."""
+        place, block, delta = _block(piece)
         begun = b""
         if self._open < 0 or place != self._place:
             begun = self._close()
             self._open, self._place = self._open + 1, place
-            block: dict[str, Any] = (
-                {"type": "text", "text": ""}
-                if isinstance(piece, str)
-                else {"type": "tool_use", "id": piece.id, "name": piece.name, "input": {}}
-            )
             begun += _event("content_block_start", index=self._open, content_block=block)
-        delta = (
-            {"type": "text_delta", "text": piece}
-            if isinstance(piece, str)
-            else {"type": "input_json_delta", "partial_json": piece.arguments}
-        )
         return begun + _event("content_block_delta", index=self._open, delta=delta)
 
     def end(self, end: End) -> bytes:
@@ -61,6 +53,8 @@ class MessageWriter:
         """One object."""
         said = end.said
         blocks: list[dict[str, Any]] = []
+        if said.thought:
+            blocks.append({"type": "thinking", "thinking": said.thought, "signature": ""})
         if said.text or not said.calls:
             blocks.append({"type": "text", "text": said.text})
         blocks += [
@@ -80,6 +74,17 @@ class MessageWriter:
 
     def _close(self) -> bytes:
         return _event("content_block_stop", index=self._open) if self._open >= 0 else b""
+
+
+def _block(piece: str | Part | Thought) -> tuple[int | str, dict[str, Any], dict[str, Any]]:
+    """The place of a piece, how its block begins, and what is new in it."""
+    if isinstance(piece, str):
+        return "text", {"type": "text", "text": ""}, {"type": "text_delta", "text": piece}
+    if isinstance(piece, Thought):
+        begun = {"type": "thinking", "thinking": "", "signature": ""}
+        return "thinking", begun, {"type": "thinking_delta", "thinking": piece.text}
+    called: dict[str, Any] = {"type": "tool_use", "id": piece.id, "name": piece.name, "input": {}}
+    return piece.place, called, {"type": "input_json_delta", "partial_json": piece.arguments}
 
 
 def _usage(end: End) -> dict[str, int]:

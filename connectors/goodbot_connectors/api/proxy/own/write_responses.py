@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from goodbot.thoughts import Thought
+
 from goodbot_connectors.api.proxy.dialects.shapes import Call
 from goodbot_connectors.api.proxy.own.deltas import About, End, Part
 from goodbot_connectors.fields import as_json, string
@@ -24,6 +26,7 @@ class ResponseWriter:
         self._about = about
         self._number = -1
         self._text: list[str] = []
+        self._thought: list[str] = []
         self._calls: dict[int, Call] = {}
         self._done: list[dict[str, Any]] = []
         self._open = ""
@@ -36,8 +39,15 @@ class ResponseWriter:
             "response.in_progress", response=response
         )
 
-    def more(self, piece: str | Part) -> bytes:
-        """Words, or a call."""
+    def more(self, piece: str | Part | Thought) -> bytes:
+        """Words, or a call; a thought is told when the answer is whole."""
+        if isinstance(piece, Thought):
+            self._thought.append(piece.text)
+            return b""
+        if self._thought:
+            told = self._think("".join(self._thought))
+            self._thought = []
+            return told + self.more(piece)
         key = "message" if isinstance(piece, str) else str(piece.place)
         begun = b"" if key == self._open else self._close() + self._begin(key, piece)
         index = len(self._done)
@@ -60,7 +70,9 @@ class ResponseWriter:
     def end(self, end: End) -> bytes:
         """The response again, whole."""
         closed = self._close()
-        if not self._done:
+        if self._thought:
+            closed += self._think("".join(self._thought))
+        if not any(item["type"] != "reasoning" for item in self._done):
             closed += self._begin("message", "") + self._close()
         status = _status(end)
         response = self._response(status, self._done, end)
@@ -68,6 +80,8 @@ class ResponseWriter:
 
     def whole(self, end: End) -> dict[str, Any]:
         """One object."""
+        if end.said.thought:
+            self._think(end.said.thought)
         if end.said.text or not end.said.calls:
             self._open, self._text = "message", [end.said.text]
             self._close()
@@ -75,6 +89,16 @@ class ResponseWriter:
             self._open, self._calls[place] = str(place), call
             self._close()
         return self._response(_status(end), self._done, end)
+
+    def _think(self, thought: str) -> bytes:
+        """The item that holds what was thought, at once."""
+        index = len(self._done)
+        about: dict[str, Any] = {"type": "reasoning", "id": self._item_id(), "summary": []}
+        content = [{"type": "reasoning_text", "text": thought}]
+        item = {**about, "content": content, "status": "completed"}
+        begun = self._event("response.output_item.added", output_index=index, item=about)
+        self._done.append(item)
+        return begun + self._event("response.output_item.done", output_index=index, item=item)
 
     def _begin(self, key: str, piece: str | Part) -> bytes:
         self._open = key

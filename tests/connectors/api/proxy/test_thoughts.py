@@ -1,0 +1,53 @@
+"""What our model thinks goes out in the field that each API has for it, never as text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from goodbot.thoughts import Thought
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
+from goodbot_connectors.api.proxy.own.deltas import About, End, Writer
+from goodbot_connectors.api.proxy.own.write_chat import ChatWriter
+from goodbot_connectors.api.proxy.own.write_messages import MessageWriter
+from goodbot_connectors.api.proxy.own.write_responses import ResponseWriter
+
+ABOUT = About(id="1", model="m", created=0, asked=Asked(model="m", messages=()), body={})
+END = End(said=Said(text="Green.", thought="Hm.", finish="stop"))
+
+
+def streamed(writer: Writer) -> list[dict[str, Any]]:
+    data = writer.start() + writer.more(Thought("H")) + writer.more(Thought("m."))
+    data += writer.more("Green.") + writer.end(END)
+    lines = [line[6:] for line in data.decode().splitlines() if line.startswith("data: {")]
+    return [json.loads(line) for line in lines]
+
+
+def test_chat_completions_have_reasoning_content() -> None:
+    deltas = [one["choices"][0]["delta"] for one in streamed(ChatWriter(ABOUT))]
+    assert "".join(one.get("reasoning_content", "") for one in deltas) == "Hm."
+    assert "".join(one.get("content") or "" for one in deltas) == "Green."
+    message = ChatWriter(ABOUT).whole(END)["choices"][0]["message"]
+    assert (message["content"], message["reasoning_content"]) == ("Green.", "Hm.")
+
+
+def test_messages_have_a_block_of_thinking_first() -> None:
+    events = streamed(MessageWriter(ABOUT))
+    begun = [e["content_block"]["type"] for e in events if e["type"] == "content_block_start"]
+    assert begun == ["thinking", "text"]
+    deltas = [e["delta"] for e in events if e["type"] == "content_block_delta"]
+    assert "".join(d.get("thinking", "") for d in deltas) == "Hm."
+    assert "".join(d.get("text", "") for d in deltas) == "Green."
+    blocks = MessageWriter(ABOUT).whole(END)["content"]
+    assert [block["type"] for block in blocks] == ["thinking", "text"]
+    assert (blocks[0]["thinking"], blocks[1]["text"]) == ("Hm.", "Green.")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_responses_have_an_item_of_reasoning_first(stream: bool) -> None:
+    writer = ResponseWriter(ABOUT)
+    body = streamed(writer)[-1]["response"] if stream else writer.whole(END)
+    assert [item["type"] for item in body["output"]] == ["reasoning", "message"]
+    assert body["output"][0]["content"] == [{"type": "reasoning_text", "text": "Hm."}]
+    assert body["output"][1]["content"][0]["text"] == "Green."
