@@ -20,6 +20,9 @@ class OrderKey(NamedTuple):
     """Milliseconds since the epoch, by the platform's clock."""
     tiebreak: str = ""
     """The platform's own sequence, zero-padded so that text order is its order."""
+    ours: bool = False
+    """It is this machine's or a page's time, which says nothing beside a platform's: a rating then
+    counts after all that its rater has said of the answer before it came in."""
 
 
 class ChannelKind(StrEnum):

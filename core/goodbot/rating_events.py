@@ -16,7 +16,7 @@ from goodbot.people import strangers
 from goodbot.people.admission import Admission
 from goodbot.people.authorization import Authorization, Grant, person
 from goodbot.people.inbox import shown
-from goodbot.store import adapters, ledger, retries, runs
+from goodbot.store import adapters, ledger, placing, retries, runs
 from goodbot.store.ledger import LabelChange
 
 
@@ -64,12 +64,13 @@ class Ratings:
             turn=turn or "",
         )
         rater, now = person(event.user), self._clock.now()
+        event = await placing.placed(db, event, turn, rater)
         change = await ledger.insert(
             db, event, turn, rater, receipt, now, overtaken=found.overtaken
         )
         await self.taint(db, [change] if change else [])
         if turn is not None:  # the effect can be told only now
-            effect = await self._progress.effect(db, event, turn, rater)
+            effect = await self._progress.effect(db, event, turn, rater, change)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
             receipt = replace(receipt, text=effect.text, offer=(*again, *effect.offer))
             await ledger.set_receipt(db, event, receipt)

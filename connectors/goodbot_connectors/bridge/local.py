@@ -89,7 +89,7 @@ class LocalConnector(Connector):
         now = int(self.host.clock.now() * 1000)
         last, count = self._at
         self._at = (now, 0) if now > last else (last, count + 1)
-        return OrderKey(self._at[0], f"{self._at[1]:09d}")
+        return OrderKey(self._at[0], f"{self._at[1]:09d}", ours=True)
 
     async def command(
         self, user: UserRef, channel: ChannelRef, name: str, args: str, *, event_id: str,

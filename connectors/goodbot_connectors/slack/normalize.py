@@ -229,7 +229,7 @@ class Normalizer:
         for n, (kind, words, fields) in enumerate(said):
             yield RatingEvent(
                 event_id=f"modal:{view_id}:{kind.value}:{_short(words)}",
-                order=OrderKey(max(now_ms, 0), f"{n}"), user=user,
+                order=OrderKey(max(now_ms, 0), f"{n}", ours=True), user=user,
                 channel=self._channel(about.channel, about.thread), kind=kind,
                 message_id=about.message, turn=about.turn, **fields,
             )  # fmt: skip
@@ -241,7 +241,8 @@ class Normalizer:
             return
         name, args = _split(mrkdwn.read(string(body, "text"), self.me.user, ids=True).text)
         yield CommandEvent(
-            event_id=f"slash:{_short(f'{user.id} {trigger}')}", order=OrderKey(max(now_ms, 0)), user=user,
+            event_id=f"slash:{_short(f'{user.id} {trigger}')}",
+            order=OrderKey(max(now_ms, 0), ours=True), user=user,
             channel=self._channel(channel_id), name=name, args=args,
             reply_to=self._meant(name, args, channel_id),
         )  # fmt: skip

@@ -36,4 +36,5 @@ def reconciler(
         ask=ask,
         value=lambda source: values.get(emoji_key(source.removeprefix("reaction:"))),
         now_ms=lambda: int(clock.now() * 1000),
+        ours=True,
     )

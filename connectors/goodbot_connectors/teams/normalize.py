@@ -73,12 +73,13 @@ class Normalizer:
             found = self._message(json, channel)
         else:
             found = ()
-        time_ms = _milliseconds(string(json, "timestamp"), now_ms)
+        told = _milliseconds(string(json, "timestamp"))
+        time_ms, ours = (max(now_ms, 0), True) if told is None else (told, False)
         place = string(sub(json, "conversation"), "id")
         return tuple(
             made(
                 event_id=f"{place}:{activity_id}:{n}", user=user, channel=channel,
-                order=OrderKey(time_ms, f"{activity_id}:{n}"), **fields,
+                order=OrderKey(time_ms, f"{activity_id}:{n}", ours), **fields,
             )
             for n, (made, fields) in enumerate(found)
         )  # fmt: skip
@@ -214,10 +215,10 @@ def _said(words: feedback.Words, meant: Mapping[str, str]) -> Iterator[_Found]:
             yield RatingEvent, {"kind": kind, "source": "form", "text": text, **meant}
 
 
-def _milliseconds(timestamp: str, otherwise: int) -> int:
+def _milliseconds(timestamp: str) -> int | None:
     try:
         time = datetime.fromisoformat(timestamp)
         seconds = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
         return max(round(seconds * 1000), 0)
     except (ValueError, OverflowError):
-        return max(otherwise, 0)
+        return None

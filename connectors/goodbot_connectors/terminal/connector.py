@@ -199,7 +199,7 @@ class TerminalConnector(Connector):
     def _event(self, line: dict[str, Any]) -> Event | None:
         """The event that a client's line stands for; None for anything else."""
         event_id = _id(line.get("id")) or uuid.uuid4().hex
-        order = OrderKey(self._time(line.get("at")), event_id)
+        order = OrderKey(self._time(line.get("at")), event_id, ours=True)
         common: dict[str, Any] = {
             "event_id": event_id, "order": order, "user": self._user, "channel": self._channel,
         }  # fmt: skip

@@ -79,7 +79,7 @@ def event(json: Json, *, user: str, alias: str, now_ms: int) -> Event:
         raise UsageError(_MALFORMED)
     common: dict[str, Any] = {
         "event_id": f"{alias}-{id_}",
-        "order": OrderKey(_time(json.get("at"), now_ms), id_),
+        "order": OrderKey(_time(json.get("at"), now_ms), id_, ours=True),
         "user": user_ref(user),
         "channel": channel_ref(user, place),
     }

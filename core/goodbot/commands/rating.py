@@ -88,7 +88,8 @@ async def _record(
         raise UsageError(receipt.text.rstrip("."))
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.dispatcher.rated()
-    if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:
+    stays = not source and not receipt.text.startswith("Taken back")  # the receipt says what does
+    if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing and not stays:
         receipt = replace(receipt, text="There is nothing of yours to take back there.")
     quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"

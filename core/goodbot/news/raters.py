@@ -9,8 +9,9 @@ import aiosqlite
 from goodbot.buttons import run
 from goodbot.events import Button, RatingEvent, RatingKind
 from goodbot.news.courier import Courier, Notice
-from goodbot.ratings import STARS, is_stars
-from goodbot.store import Store, access, news
+from goodbot.ratings import STARS, Opinion, is_stars
+from goodbot.store import Store, access, ledger, news
+from goodbot.store.ledger import LabelChange
 from goodbot.store.runs import Pool
 
 _OPEN = 1000
@@ -57,14 +58,19 @@ class Progress:
         self._due: dict[str, list[Notice]] = {}
 
     async def effect(
-        self, db: aiosqlite.Connection, event: RatingEvent, turn: str, person: str
-    ) -> Effect:
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str, person: str,
+        change: LabelChange | None,
+    ) -> Effect:  # fmt: skip
         """What a rating's receipt says. Part of the transaction that has folded the rating.
 
-        `person` is the account that it came from, `connector:id`.
+        `person` is the account that it came from, `connector:id`; `change` what it did to their
+        label. What it says is what the label came to, not what was asked.
         """
         level = await news.level(db, self._pool, person, self._needed, turn)
         counted = progress(level.available, self._needed)
+        stands = (await ledger.labels(db, turn)).get(level.rater)
+        if not _done(event, change, stands):
+            return Effect(f"{_other(stands)} {counted}")
         if event.kind is not RatingKind.RATE:
             return Effect(f"{_SAID.get(event.kind, 'Kept.')} {counted}")
         sentences = [f"{_said(event)}. {counted}"]
@@ -174,6 +180,26 @@ def _waits(level: news.Level, person: str) -> str:
             "them count."
         )
     return "This one waits until whoever asked says `/rl share on`: it was said in private."
+
+
+def _done(event: RatingEvent, change: LabelChange | None, stands: Opinion | None) -> bool:
+    """Whether the label is now what a rating or taking back was to make of it."""
+    if event.kind is RatingKind.RETRACT:
+        # With a source or an event it may leave what another one said.
+        return stands is None or (change is not None and bool(event.source or event.retracts))
+    if event.kind is not RatingKind.RATE:
+        return True
+    said = stands if isinstance(stands, list) else [stands]
+    return event.value == said[-1 if is_stars(event.source) else 0]
+
+
+def _other(stands: Opinion | None) -> str:
+    """What is told of a rating that changed nothing."""
+    if stands is None:
+        return "That does not count: it was taken back, or an owner has left out its time."
+    value = stands[0] if isinstance(stands, list) else stands
+    word = "good" if value > 0 else "bad" if value < 0 else "neither good nor bad"
+    return f"That changes nothing: another rating of yours counts, “{word}”."
 
 
 def _said(event: RatingEvent) -> str:

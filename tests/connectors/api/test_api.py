@@ -10,9 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 from goodbot.events import CaptureEvent, OrderKey
+from goodbot.testing import VirtualClock
 
 from tests.connectors.api.daemon import ANSWER, Served, served
 from tests.core.builders import CHANNEL, OWNER, check_store, rows
+from tests.support import free_port
 
 
 @pytest.fixture
@@ -394,3 +396,21 @@ async def test_the_words_of_a_stranger_s_page_are_masked_and_nothing_of_a_token_
 
 async def _checkpoint(db: Any) -> None:
     del db
+
+
+async def test_what_is_told_counts_after_the_clock_was_set_back_over_a_restart(
+    tmp_path: Path,
+) -> None:
+    now = VirtualClock().now()
+    async with served(tmp_path, free_port(), clock=VirtualClock(now, waits=True)) as one:
+        turn = await one.me.captured()
+        await one.me.post("/v1/feedback", {"turn": turn, "score": 1})
+        assert await label(one, turn) == {"api:me": 1.0}
+    for back in (600, 86_400):
+        async with served(tmp_path, free_port(), clock=VirtualClock(now - back, waits=True)) as one:
+            status, said = await one.me.post("/v1/feedback", {"turn": turn, "score": -1})
+            assert (status, said["text"].partition(" ")[0]) == (200, "Bad."), said
+            assert await label(one, turn) == {"api:me": -1.0}
+            status, said = await one.me.ask("DELETE", f"/v1/feedback/{turn}")
+            assert (status, said["text"].startswith("Taken back.")) == (200, True), said
+            assert await label(one, turn) == {}

@@ -15,6 +15,7 @@ import aiohttp
 import goodbot_connectors.slack as plugin
 import pytest
 from goodbot.app import App
+from goodbot.clock import SystemClock
 from goodbot.connector import OpenTurn
 from goodbot.events import ChannelKind, MessageEvent, MessageRef, RatingEvent, RatingKind, Reply
 from goodbot.testing.clock import VirtualClock
@@ -215,6 +216,44 @@ async def test_undo_takes_back_what_this_person_rated_last(slack: FakeSlack, app
         slack.people.command("ada", "undo")
         await until(lambda word=said: any(word in n.text for n in slack.people.notices("ada")))
         assert await rated(app) == []
+
+
+class _Ahead(SystemClock):
+    """Slack's, three minutes ahead of the machine's, as after a laptop's sleep."""
+
+    def now(self) -> float:
+        return super().now() + 180
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+async def test_what_is_told_counts_though_slacks_clock_is_another(
+    tmp_path: Path, ahead: bool
+) -> None:
+    """It has the reactions' times, the machine those of slash commands."""
+    slacks, ours = (_Ahead(), SystemClock()) if ahead else (SystemClock(), _Ahead())
+    async with FakeSlack(pace=Pace(ack=0.5, retries=(0.0, 0.3)), clock=slacks) as slack:
+        peer, fake = SlackPeer(slack), Fake(tmp_path / "fake")
+        section = {
+            "owners": [slack.people.id("ada")], "api_base": slack.api_url, "append_interval": 0.02,
+        }  # fmt: skip
+        async with goodbot(
+            tmp_path / "bot", plugin, section, peer.environ, fake=fake, clock=ours
+        ) as app:
+            message = await answered(slack, app)
+            slack.people.react("ada", message.channel, message.ts, "+1")
+            await until(lambda: rated(app))
+            steps: list[tuple[str, str, list[tuple[float, ...]]]] = [
+                ("bad", "Bad.", [(-1.0,)]),
+                ("undo", "Taken back.", []),
+            ]
+            for said, told, label in (*steps, *steps):
+                before = len(slack.people.notices("ada"))
+                slack.people.command("ada", said)
+                await until(lambda n=before: len(slack.people.notices("ada")) > n)
+                assert slack.people.notices("ada")[-1].text.startswith(told)
+                assert await rated(app) == label
+            slack.people.react("ada", message.channel, message.ts, "heart")
+            await until(lambda: rated(app))  # later than what the machine's clock said
 
 
 async def test_a_warning_alone_changes_nothing(

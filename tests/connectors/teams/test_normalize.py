@@ -223,7 +223,7 @@ def test_a_conversation_of_an_unknown_kind_is_not_taken_for_private() -> None:
 def test_times_as_teams_and_others_write_them(timestamp: str, ms: int) -> None:
     payload = {**RECORDINGS["messages: personal"]["payload"], "timestamp": timestamp}
     [event] = NORMALIZER.events(payload, NOW_MS)
-    assert event.order.time_ms == ms
+    assert (event.order.time_ms, event.order.ours) == (ms, timestamp in ("", "soon"))
 
 
 def test_a_removed_reaction_comes_before_the_one_that_takes_its_place() -> None:
