@@ -113,7 +113,7 @@ class Feedback:
         await self._keyboards.prepare(receipt.turn, offer)
         reply = Reply(
             text=receipt.text, turn=receipt.turn, buttons=offer, silent=True,
-            reply_to=event.message_id if isinstance(event, (CommandEvent, MessageEvent)) else "",
+            reply_to=getattr(event, "message_id", ""),
         )  # fmt: skip
         try:
             await self._send(event.channel, reply)

@@ -36,8 +36,9 @@ def messages(
 ) -> tuple[dict[str, Any], ...]:
     """The sendMessage arguments of each message that `reply` becomes; one unless it is long.
 
-    Buttons go under the last one, in private chats and, with `group_buttons`, in groups. Only
-    the first answers `reply.reply_to`, and only in groups, where it says whom we talk to.
+    Buttons go under the last one, in private chats and, with `group_buttons`, in groups. In a topic
+    the first answers `reply.reply_to`, to say whom we talk to. In a group without one each does:
+    in the comments under a channel's post nothing else says where a message belongs.
     """
     private = channel.kind is ChannelKind.PRIVATE
     text = one_way(reply.text)
@@ -52,11 +53,12 @@ def messages(
         if reply.silent:
             message["disable_notification"] = True
         found.append(message)
-    if found and reply.reply_to and not private:
-        found[0]["reply_parameters"] = {
-            "message_id": int(reply.reply_to),
-            "allow_sending_without_reply": True,
-        }
+    if reply.reply_to and not private:
+        for message in found[:1] if channel.thread else found:
+            message["reply_parameters"] = {
+                "message_id": int(reply.reply_to),
+                "allow_sending_without_reply": True,
+            }
     if found and reply.buttons and (private or group_buttons):
         found[-1]["reply_markup"] = keyboard(reply.turn, reply.buttons)
     return tuple(found)

@@ -56,7 +56,8 @@ class TelegramStream(ReplyStream):
         ended: Ended | None = None,
     ) -> None:
         self._host, self._api, self._pace, self._settings = host, api, pace, settings
-        self._channel, self._reply_to = channel, reply_to
+        # What another answer needs beside the messages of the one before stands where that stands.
+        self._channel, self._reply_to = channel, reply_to or (replaces[0].id if replaces else "")
         self._text = ""
         # Nothing is known of what stands in an earlier answer's messages: the first edit counts.
         self._shown = [(Sent(int(m.channel.id), int(m.id)), dict[str, Any]()) for m in replaces]
@@ -94,6 +95,8 @@ class TelegramStream(ReplyStream):
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         self._end_typing()
+        if not reply.reply_to:
+            reply = replace(reply, reply_to=self._reply_to)
         try:
             count = await self._show(reply, whole=True)
             sent = tuple(

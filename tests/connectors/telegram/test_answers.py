@@ -226,6 +226,17 @@ async def test_an_answer_whose_message_is_gone_comes_in_a_new_one(
     assert [(post.id, post.text) for post in await driver.posts()][-1] == (new.id, "Another.")
 
 
+async def test_what_another_answer_needs_beside_stands_under_the_one_before(
+    connector: TelegramConnector, fake: FakeTelegram, driver: Driver
+) -> None:
+    """In the comments under a channel's post a message that answers nothing is lost."""
+    [old] = await connector.send(channel(driver, SHARED), Reply(text="Old."))
+    await connector.replace([old], channel(driver, SHARED)).finish(Reply(text=LONG))
+    sent = [call for call in fake.calls("sendMessage") if call["text"] != "Old."]
+    answered = [call.get("reply_parameters", {}).get("message_id") for call in sent]
+    assert answered == [int(old.id)] * 2
+
+
 async def test_buttons_are_let_alone_while_another_answer_is_written(
     connector: TelegramConnector, driver: Driver, host: RecordingHost
 ) -> None:

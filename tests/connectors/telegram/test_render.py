@@ -78,9 +78,15 @@ def test_groups_get_no_buttons_unless_wanted() -> None:
     assert "reply_markup" in message
 
 
-def test_only_the_last_part_has_buttons_and_only_the_first_answers() -> None:
-    messages = sent("word " * 2000, ChannelKind.SHARED, reply_to="5")
+def test_only_the_last_part_has_buttons_and_in_a_topic_only_the_first_answers() -> None:
+    """In comments under a channel's post, which are no topic, a part that answers nothing is lost."""
+    reply = Reply(text="word " * 2000, reply_to="5")
+    messages = render.messages(channel(ChannelKind.SHARED), reply)
+    answered = [message["reply_parameters"]["message_id"] for message in messages]
+    assert answered == [5, 5, 5]
+    messages = render.messages(channel(ChannelKind.SHARED, "77"), reply)
     assert ["reply_parameters" in message for message in messages] == [True, False, False]
+    assert {message["message_thread_id"] for message in messages} == {77}
     messages = sent("word " * 2000, turn=TURN, buttons=BUTTONS, reply_to="5")
     assert ["reply_markup" in message for message in messages] == [False, False, True]
     assert not any("reply_parameters" in message for message in messages), "private: no need to say"
