@@ -63,24 +63,23 @@ class Client:
                 else f"set {TOKEN} to the token of your bot; @BotFather on Telegram gives one"
             )
         self._token = token
-        self._mask = _Mask(token)
-        for name in _LOGGERS:
-            logging.getLogger(name).addFilter(self._mask)
-        self.raw = _RawRequest(connection_pool_size=1, connect_timeout=10, read_timeout=15)
         self.date = ""
         """The `Date` of Telegram's last answer, as HTTP has it; empty before the first."""
         elsewhere: dict[str, Any] = {"base_url": api_base} if api_base else {}
-        self.bot = telegram.Bot(
-            token.reveal(),
-            request=HTTPXRequest(
+        with _proxied():
+            self.raw = _RawRequest(connection_pool_size=1, connect_timeout=10, read_timeout=15)
+            requests = HTTPXRequest(
                 connection_pool_size=16,
                 connect_timeout=10,
                 read_timeout=15,
                 pool_timeout=15,
                 httpx_kwargs={"event_hooks": {"response": [self._remember_date]}},
-            ),
-            get_updates_request=self.raw,
-            **elsewhere,
+            )
+        self._mask = _Mask(token)
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self._mask)
+        self.bot = telegram.Bot(
+            token.reveal(), request=requests, get_updates_request=self.raw, **elsewhere
         )
 
     async def open(self) -> Identity:
@@ -130,6 +129,18 @@ class Client:
 
     def _said(self, error: TelegramError) -> str:
         return error.message.replace(self._token.reveal(), "***")
+
+
+@contextmanager
+def _proxied() -> Generator[None]:
+    """A proxy of the environment that cannot be used, in one sentence: its address may be a secret."""
+    try:
+        yield
+    except (RuntimeError, ValueError):  # SOCKS without its library; a scheme that is no proxy's
+        raise FatalConnectorError(
+            "the proxy for Telegram must be an HTTP proxy: set HTTPS_PROXY to http://HOST:PORT, and "
+            "unset ALL_PROXY (SOCKS is not supported)"
+        ) from None
 
 
 class _RawRequest(HTTPXRequest):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,21 @@ async def test_no_network_is_no_wrong_token(peer: TelegramPeer) -> None:
     with pytest.raises(RetriableError) as told:
         await setup_of(settings, peer.environ).identify()
     assert SECRET not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["ALL_PROXY", "HTTPS_PROXY"])
+@pytest.mark.parametrize("proxy", ["socks5://ada:hush@127.0.0.1:9", "ftp://ada:hush@127.0.0.1:9"])
+async def test_a_proxy_that_cannot_be_used_is_told_in_a_sentence(
+    proxy: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = setup_of(TelegramSettings(), {TOKEN: SECRET})
+    if proxy.startswith("socks") and find_spec("socksio"):
+        pytest.skip("with socksio, SOCKS works")
+    for variable in (name, name.lower()):
+        monkeypatch.setenv(variable, proxy)
+    with pytest.raises(FatalConnectorError, match="set HTTPS_PROXY to http://") as told:
+        await setup.identify()
+    assert "hush" not in str(told.value)
 
 
 async def test_all_is_well(setup: TelegramSetup, peer: TelegramPeer) -> None:
