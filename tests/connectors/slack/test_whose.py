@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from goodbot.errors import RetriableError
+from goodbot.events import RatingEvent
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.slack import FakeSlack
 from goodbot.testing.host import RecordingHost
@@ -164,3 +165,22 @@ async def test_a_channel_shared_with_another_company(
     assert {event.user.id for event in host.events} == {ada}
     assert len(host.events) > before
     assert frida not in {event.user.id for event in host.events}
+
+
+@pytest.mark.parametrize("may_ask", [True, False])
+async def test_a_reaction_that_names_no_team_is_asked_about(
+    slack: FakeSlack, peer: SlackPeer, host: RecordingHost, *, may_ask: bool
+) -> None:
+    """Without the scope for that nobody is proved, and nobody's counts."""
+    frida, lab = slack.people.guest("frida", "T0THEIRS9"), peer.lab
+    lab.members.add(frida)
+    if not may_ask:
+        slack.app.scopes.discard("users:read")
+    answer = slack.workspace.post(lab.id, slack.app.user.id, "Green.")
+    for name in ("frida", "ada"):
+        slack.people.react(name, lab.id, answer.ts, "+1")
+        await slack.settled()
+    asked = {call.arguments.get("user") for call in slack.calls if call.method == "users.info"}
+    assert asked == {frida, slack.people.id("ada")}
+    rated = [event.user.id for event in host.events if isinstance(event, RatingEvent)]
+    assert rated == ([slack.people.id("ada")] if may_ask else [])
