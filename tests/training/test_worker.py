@@ -70,7 +70,7 @@ def make_job(model: Path, output: Path, **changes: Any) -> dict[str, Any]:
 
 def train(job: object, factory: str = FACTORIES["torch"]) -> tuple[list[dict[str, Any]], str]:
     with start("train", factory) as child:
-        out, log = child.communicate(json.dumps(job) + "\n", timeout=60)
+        out, log = child.communicate(json.dumps(job) + "\n", timeout=600)
     assert child.returncode == 0, log
     assert SECRET not in out
     assert SECRET not in log

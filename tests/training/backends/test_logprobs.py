@@ -237,5 +237,5 @@ def test_without_bitsandbytes_it_says_what_to_install(
     from goodbot_training.backends.torch import loading
 
     monkeypatch.setattr(loading, "find_spec", lambda name: None)
-    with pytest.raises(TrainingError, match=r"goodbot\[torch-4bit\]"):
+    with pytest.raises(TrainingError, match=r"bitsandbytes>="):
         load("torch", random_model, bits=4)
