@@ -145,7 +145,7 @@ def test_wrong_answers_are_asked_again(home: Path, telegram: int) -> None:
         ada.answer("is no model directory: it has no config.json", "99")
         ada.answer("or the name of a model", MODEL)
         ada.answer("Step 5 of 8", "bold")
-        ada.answer("Type a number from 1 to 3")
+        ada.answer("Type a number from 1 to 4")
         ada.answer("Step 6 of 8", "25:00")
         ada.answer("Type 1, 3 or a time such as 03:30", "2")
         ada.answer("Type the time itself, for example 03:30", "3:30 at night")

@@ -118,7 +118,7 @@ async def teach(port: int, token: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1000)
 async def test_token_not_in_proc(daemon: Daemon, unused_tcp_port: int) -> None:
     assert daemon.process is not None
     found = re.search(r"gb_[\w-]+", await daemon.cli("api", "token", "add", "me", "--admin"))
@@ -127,7 +127,7 @@ async def test_token_not_in_proc(daemon: Daemon, unused_tcp_port: int) -> None:
     watch = Watch(daemon.process.pid, [token, TOKEN, *EXPORTED.values()])
     watch.look()
     await teach(unused_tcp_port, token)
-    async with asyncio.timeout(300):
+    async with asyncio.timeout(900):
         while not any(state != "running" for (state,) in daemon.rows("SELECT state FROM runs")):
             watch.look()
             await asyncio.sleep(0.02)

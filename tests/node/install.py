@@ -45,4 +45,4 @@ def install() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(install())
+    sys.exit(install() or 0)

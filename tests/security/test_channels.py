@@ -162,8 +162,11 @@ async def test_a_channel_of_the_config_is_on_has_a_notice_and_goes_with_the_conf
 async def test_only_owners_switch(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         for who in ("rater", "talker", "stranger"):
-            assert await bot.command("enable", channel="#room", user=who) == ""
-            assert await bot.command("channels", "enable loopback:#room", user=who) == ""
+            said = await bot.command("enable", channel="#room", user=who)
+            alone = await bot.command("channels", "enable loopback:#room", user=who)
+            named = who != "stranger"
+            assert said == ("`enable` is for the owners of this bot." if named else "")
+            assert alone == ("`channels` is for the owners of this bot." if named else "")
         assert await rows(bot.store, "SELECT * FROM channels") == []
         assert notices(bot) == []
 

@@ -101,7 +101,9 @@ async def test_a_reply_to_an_answer_means_whom_it_answered(tmp_path: Path) -> No
 async def test_only_owners_grant(tmp_path: Path, who: str) -> None:
     async with open_bot(tmp_path) as bot:
         for args in ("", f"grant owner loopback:{who}", "revoke loopback:owner"):
-            assert await bot.command("people", args, user=who) == ""
+            said = await bot.command("people", args, user=who)
+            told = "`people` is for the owners of this bot."
+            assert said == ("" if who == "stranger" else told)
         assert await rows(bot.store, "SELECT * FROM grants") == []
 
 

@@ -530,9 +530,11 @@ async def test_only_owners_compare_and_only_in_private(tmp_path: Path) -> None:
         await trained(bot)
         [question] = await asked(bot)
         for user in ("rater", "talker", "stranger"):
-            assert await bot.command("compare", "a", user=user) == ""
+            said = await bot.command("compare", "a", user=user)
+            told = "`compare` is for the owners of this bot."
+            assert said == ("" if user == "stranger" else told)
             receipt = await bot.chat.press(question, question.buttons[0], user=user)
-            assert receipt.text == ""
+            assert receipt.text == ("" if user == "stranger" else told)
         assert (await tally(bot)).open == 5
         assert "in our private chat" in await bot.command("compare", channel="#room")
 

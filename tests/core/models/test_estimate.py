@@ -274,7 +274,7 @@ def test_auto_prefers_the_backend_that_computes_faster(
 def test_auto_says_when_nothing_fits(tmp_path: Path, quick: None) -> None:
     with pytest.raises(ConfigError, match="no model fits: HuggingFaceTB/SmolLM2-135M-Instruct"):
         choose.propose(tmp_path, ["torch"], memory=GIB)
-    with pytest.raises(ConfigError, match="pip install"):
+    with pytest.raises(ConfigError, match="`goodbot doctor` says how to install one"):
         choose.propose(tmp_path, [])
 
 

@@ -19,7 +19,7 @@ FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
 @pytest.fixture(params=FAMILIES, scope="module")
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple:
     """A model's directory, itself, and an adapter on it."""
-    require("transformers")
+    require("transformers"), require("torch")
     directory = tmp_path_factory.mktemp(request.param)
     model = models.make(request.param, directory)
     base = Checkpoint(directory)
