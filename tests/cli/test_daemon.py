@@ -287,6 +287,8 @@ async def test_a_command_does_not_wait_for_ever(bot: Bot) -> None:
 async def test_a_directory_whose_holder_takes_no_commands_is_waited_for(bot: Bot) -> None:
     """A goodbot that ends has shut its socket and not let go of its lock yet."""
     prepare_home(bot.home)
+    # Without a model `status` would ask nobody.
+    (bot.home / "config.toml").write_text('[model]\npath = "demo"\n')
     lock = HomeLock(bot.home)
     lock.acquire()
     waiting = asyncio.create_task(asyncio.to_thread(bot.call, "status"))
