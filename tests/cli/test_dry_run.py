@@ -22,9 +22,11 @@ def test_the_real_worker_s_numbers_reach_the_terminal(running: Bot) -> None:
     assert data["trains"]
     assert data["train"] + data["held_out"] == before["ratings"] >= 4
     estimate = data["estimate"]
-    assert (estimate["how"], estimate["train"]) == ("measured", data["train"])
+    assert estimate["train"] == data["train"]
+    # Where others have the processor a step would take too long to be tried; it is counted then.
+    assert estimate["how"] in ("measured", "counted")
     assert estimate["total"]["cpu"] > estimate["parts"]["load"]["cpu"] > 0
-    assert estimate["peak"] > 10**8
+    assert (estimate["peak"] > 10**8) == (estimate["how"] == "measured")
     assert data["learning"].startswith("balanced, 1.0M dense: rate ")
     assert data["lora"] > 10_000
     after = running.json("status")
