@@ -55,11 +55,23 @@ async def test_letting_somebody_in_says_what_becomes_of_private_chats(tmp_path: 
         assert await ratings(bot) == (1, 0)
 
 
-async def test_another_owner_by_a_grant_is_asked_like_anybody_else(tmp_path: Path) -> None:
-    """Whoever was let in by somebody else has agreed to nothing, whether or not others talk."""
+async def test_another_owner_by_a_grant_is_asked_as_soon_as_others_talk(tmp_path: Path) -> None:
+    """Whoever was let in by somebody else has agreed to nothing; among owners nobody reads along."""
     async with open_bot(tmp_path) as bot:
         await bot.command("people", "grant owner loopback:bob")
         await rated(bot, "bob")
+        assert await ratings(bot) == (1, 0)
+        await bot.command("share", "off", user="bob")
+        assert await ratings(bot) == (0, 1)
+        await bot.command("share", "on", user="bob")
+        assert await ratings(bot) == (1, 0)
+
+
+async def test_who_said_nothing_waits_when_others_talk(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("people", "grant owner loopback:bob")
+        await rated(bot, "bob")
+        await bot.say("Hello?", user="talker")
         assert await ratings(bot) == (0, 1)
         await bot.command("share", "on", user="bob")
         assert await ratings(bot) == (1, 0)

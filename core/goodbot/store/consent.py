@@ -1,8 +1,9 @@
 """SQL about whose words may train: those of shared channels, and private ones with consent.
 
 Whoever set the bot up decides who else talks to it, so their own private words train unless they say
-`share off`: that somebody is added takes no rating of theirs away. Everybody else's train once they say
-`share on`. `:owners` is a JSON list of the people whom the config names.
+`share off`: that somebody is added takes no rating of theirs away. So do those of all owners while nobody
+else talks. Everybody else's train once they say `share on`. `:owners` is a JSON list of the people whom
+the config names, `:scope` the scope.
 """
 
 PERSON = "t.connector || ':' || t.talker"
@@ -20,9 +21,13 @@ _FIRST = (
     " UNION ALL SELECT person FROM grants WHERE role = 'owner' AND given_by = 'pairing'"
     " UNION ALL SELECT 'web:' || person FROM grants WHERE role = 'owner' AND given_by = 'pairing')"
 )
+# While only owners talk there is nobody to leak to: an owner by a grant (a program's token) needs no word.
+_ALONE = f"NOT EXISTS (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {OWNERS})"  # noqa: S608
 SHARING = (
     f"SELECT person FROM shares UNION SELECT person FROM {_FIRST}"  # noqa: S608
     " WHERE person NOT IN (SELECT person FROM withheld)"
+    f" UNION SELECT person FROM {OWNERS}"
+    f" WHERE {_ALONE} AND person NOT IN (SELECT person FROM withheld)"
 )
 """Everybody whose private words may train."""
 _SEEN = "s.connector || ':' || s.talker"
