@@ -49,9 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _hear_ctrl_c() -> None:
     """A parent that ignores SIGINT (`nohup … &`, some CI runners) hands that down, and Python keeps it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        with contextlib.suppress(
-            ValueError
-        ):  # not the main thread: whose signals these are decides
+        with contextlib.suppress(ValueError):  # only the main thread may
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import aiosqlite
@@ -80,6 +81,10 @@ async def _record(
         before = await _said(db, turn)
         receipt = await call.services.dispatcher.rate(db, rating, turn)
         nothing = not receipt.duplicate and before == await _said(db, turn)
+        if (
+            nothing and not source
+        ):  # where a rating of theirs stands all the same, the receipt says which
+            nothing = await people.identity(db, person(call.user)) not in before[0]
         stored = await turns.get(db, turn)
         return receipt, stored.response if stored else "", nothing
 
@@ -88,8 +93,7 @@ async def _record(
         raise UsageError(receipt.text.rstrip("."))
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.dispatcher.rated()
-    stays = not source and not receipt.text.startswith("Taken back")  # the receipt says what does
-    if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing and not stays:
+    if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:
         receipt = replace(receipt, text="There is nothing of yours to take back there.")
     quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
@@ -99,7 +103,9 @@ async def _record(
     )  # fmt: skip
 
 
-async def _said(db: aiosqlite.Connection, turn: str) -> tuple[object, ...]:
+async def _said(
+    db: aiosqlite.Connection, turn: str
+) -> tuple[Mapping[str, object], Sequence[object]]:
     """What people think and said of an answer, as it stands."""
     return await ledger.labels(db, turn), await feedback.remarks(db, [turn])
 
