@@ -64,7 +64,7 @@ class Ratings:
             turn=turn or "",
         )
         rater, now = person(event.user), self._clock.now()
-        event = await placing.placed(db, event, turn, rater)
+        event = await placing.placed(db, event, turn, rater, heard=found.heard)
         change = await ledger.insert(
             db, event, turn, rater, receipt, now, overtaken=found.overtaken
         )

@@ -68,9 +68,10 @@ class Progress:
         """
         level = await news.level(db, self._pool, person, self._needed, turn)
         counted = progress(level.available, self._needed)
-        stands = (await ledger.labels(db, turn)).get(level.rater)
-        if not _done(event, change, stands):
-            return Effect(f"{_other(stands)} {counted}")
+        if not _became(event, change):
+            stands = (await ledger.labels(db, turn)).get(level.rater)
+            if not _done(event, change, stands):
+                return Effect(f"{_other(stands)} {counted}")
         if event.kind is not RatingKind.RATE:
             return Effect(f"{_SAID.get(event.kind, 'Kept.')} {counted}")
         sentences = [f"{_said(event)}. {counted}"]
@@ -180,6 +181,12 @@ def _waits(level: news.Level, person: str) -> str:
             "them count."
         )
     return "This one waits until whoever asked says `/rl share on`: it was said in private."
+
+
+def _became(event: RatingEvent, change: LabelChange | None) -> bool:
+    """Whether a thumb has made the label what it says: most do, and nothing need be looked up."""
+    thumb = event.kind is RatingKind.RATE and not is_stars(event.source)
+    return thumb and change is not None and change.after == event.value
 
 
 def _done(event: RatingEvent, change: LabelChange | None, stands: Opinion | None) -> bool:

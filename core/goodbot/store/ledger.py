@@ -37,6 +37,8 @@ class Found:
     """A retraction that names it has come first."""
     known: bool
     """Its message carries an answer of ours."""
+    heard: bool
+    """Somebody may have said something of it before."""
 
 
 _FIND = (
@@ -54,7 +56,11 @@ _FIND = (
     " WHERE turn IS NULL AND (connector, account, retracts) = (:connector, :account, :event)),"
     " EXISTS (SELECT 1 FROM messages m JOIN retries r ON r.turn = m.turn WHERE"
     " (m.connector, m.account, m.channel, m.message) = (:connector, :account, :channel, :message)),"
-    f" {retries.COMING}"
+    f" {retries.COMING},"
+    " EXISTS (SELECT 1 FROM events WHERE turn IN (SELECT :turn UNION ALL SELECT turn FROM messages"
+    "  WHERE (connector, account, channel, message) = (:connector, :account, :channel, :message)))"
+    " OR EXISTS (SELECT 1 FROM events WHERE turn IS NULL"
+    "  AND (connector, account, channel, message) = (:connector, :account, :channel, :message))"
 )
 
 
@@ -70,9 +76,8 @@ async def find(db: aiosqlite.Connection, event: RatingEvent, *, moved: bool = Fa
         "channel": event.channel.id, "message": event.message_id, "turn": event.turn,
         "retracts": event.retracts,
     }  # fmt: skip
-    ((receipt, carried, named, retracted, overtaken, retried, coming),) = await fetch(
-        db, _FIND, values
-    )
+    found = await fetch(db, _FIND, values)
+    receipt, carried, named, retracted, overtaken, retried, coming, heard = found[0]
     if coming:
         turn = named
     elif retried and receipt is None and not event.retracts:
@@ -88,6 +93,7 @@ async def find(db: aiosqlite.Connection, event: RatingEvent, *, moved: bool = Fa
         turn=turn,
         overtaken=bool(overtaken),
         known=carried is not None and not event.retracts,
+        heard=bool(heard or retried or event.retracts),
     )
 
 

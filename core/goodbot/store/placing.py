@@ -30,17 +30,24 @@ _OF_MESSAGE = (
 
 
 async def placed(
-    db: aiosqlite.Connection, event: RatingEvent, turn: str | None, rater: str
+    db: aiosqlite.Connection,
+    event: RatingEvent,
+    turn: str | None,
+    rater: str,
+    *,
+    heard: bool = True,
 ) -> RatingEvent:
     """The event, after all that its person has said of the answer by another clock.
 
-    Of an answer that is not recorded yet, its message tells what was said of it.
+    Of an answer that is not recorded yet, its message tells what was said of it. Where nobody was
+    `heard`, nothing is looked for.
     """
     values = {
         "turn": turn, "person": rater, "connector": event.user.connector,
         "account": event.user.account, "channel": event.channel.id, "message": event.message_id,
     }  # fmt: skip
-    order, rows = event.order, await fetch(db, _OF_TURN if turn else _OF_MESSAGE, values)
+    order = event.order
+    rows = await fetch(db, _OF_TURN if turn else _OF_MESSAGE, values) if heard else []
     if order.ours:
         newest = max((time_ms for time_ms, *_ in rows), default=-1)
         tiebreak = _OURS + order.tiebreak.replace(_AFTER, "")
