@@ -13,6 +13,11 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pytest
+from goodbot.testing.patience import patience
+
+__all__ = [
+    "REQUIRE_ALL", "chromium", "free_port", "missing", "patience", "require", "require_program", "within",
+]  # fmt: skip
 
 REQUIRE_ALL = os.environ.get("GOODBOT_REQUIRE_ALL") == "1"
 

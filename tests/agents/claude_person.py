@@ -15,6 +15,7 @@ from typing import Any
 from tests.agents import programs
 from tests.agents.claude_model import Model
 from tests.cli.screens import Screen
+from tests.support import patience
 
 KEY = "dummy-key-00000000000"
 
@@ -55,7 +56,7 @@ class Person:
             subprocess.run,
             [str(programs.claude()), "-p", prompt, "--output-format", "json", *args],
             cwd=self.work, env={k: v for k, v in self.environ.items() if v}, capture_output=True,
-            stdin=subprocess.DEVNULL, text=True, timeout=90, check=False,
+            stdin=subprocess.DEVNULL, text=True, timeout=patience(90), check=False,
         )  # fmt: skip
         assert done.stdout, done.stderr
         return json.loads(done.stdout)
@@ -122,7 +123,7 @@ class Terminal:
         return "".join(self._screen.text.split())
 
     def _until(self, done: Any) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + patience(30)
         while not done():
             self._screen.look(0.1)
             assert time.monotonic() < end, self._screen.window

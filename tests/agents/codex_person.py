@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.agents import programs
 from tests.agents.codex_model import Model
-from tests.support import require
+from tests.support import patience, require
 
 pexpect = require("pexpect")
 pyte = require("pyte")
@@ -56,7 +56,7 @@ class Person:
             subprocess.run,
             [*programs.codex(), "exec", "--skip-git-repo-check", *args, *([prompt] if prompt else [])],
             cwd=self.work, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL, text=True, timeout=120, check=False,
+            stdin=subprocess.DEVNULL, text=True, timeout=patience(120), check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout
         return done.stdout
@@ -128,7 +128,7 @@ class Terminal:
         self._child.send(key)
 
     async def _until(self, done: Callable[[str], bool], seconds: float = 60.0) -> None:
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while not done("".join(self.window.split())):
             assert time.monotonic() < end, self.window
             await asyncio.sleep(0.05)

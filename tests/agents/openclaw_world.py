@@ -17,7 +17,7 @@ from aiohttp import ClientSession, ClientTimeout, web
 from goodbot.testing.fakes.telegram import TOKEN, FakeTelegram
 
 from tests.agents import programs
-from tests.support import free_port
+from tests.support import free_port, patience
 
 GATEWAY_TOKEN = "gateway-token-of-this-test-only"
 
@@ -135,7 +135,7 @@ class Gateway:
             stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         try:
-            out, _ = await asyncio.wait_for(process.communicate(), seconds)
+            out, _ = await asyncio.wait_for(process.communicate(), patience(seconds))
         except TimeoutError:
             process.kill()
             out, _ = await process.communicate()

@@ -18,6 +18,7 @@ from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from tests.agents import programs
 from tests.agents.claude_scene import Scene, scene, setup_of
 from tests.core.builders import until
+from tests.support import patience
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(240)]
 
@@ -211,7 +212,7 @@ def test_the_plugin_is_one_that_its_directory_takes(tmp_path: Path) -> None:
     done = subprocess.run(
         [str(programs.claude()), "plugin", "validate", str(tmp_path / "plugin"), "--profile", "directory"],
         env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "DISABLE_AUTOUPDATER": "1"},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=patience(60), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✘" not in done.stdout

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents import programs
+from tests.support import patience
 
 pytestmark = pytest.mark.agents
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.agents
 def _said(command: list[str], home: Path) -> str:
     done = subprocess.run(
         [*command, "--version"], env={"PATH": programs.path(), "HOME": str(home)},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=patience(120), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -14,6 +14,7 @@ import pytest
 from tests.agents import programs
 from tests.connectors.api.proxy.ground import Ground, Scripted, proxied
 from tests.connectors.api.proxy.upstream import TEXT, upstream
+from tests.support import patience
 
 pytestmark = pytest.mark.agents
 
@@ -55,7 +56,7 @@ async def test_the_node_clients(tmp_path: Path, way: str, sdk: str, package: str
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env={"PATH": programs.path(), "HOME": str(tmp_path)},
         )  # fmt: skip
-        out, err = await asyncio.wait_for(process.communicate(), 100)
+        out, err = await asyncio.wait_for(process.communicate(), patience(100))
         assert process.returncode == 0, err.decode()
         seen = json.loads(out)
         assert seen["whole"] == seen["streamed"] == TEXT

@@ -10,6 +10,7 @@ import pytest
 from tests.agents import programs
 from tests.connectors.api.proxy.ground import proxied
 from tests.connectors.api.proxy.upstream import TEXT, Got, Upstream, upstream
+from tests.support import patience
 
 pytestmark = pytest.mark.agents
 
@@ -21,7 +22,7 @@ async def runs(command: list[str], env: dict[str, str], cwd: Path) -> str:
         *command, env=env, cwd=cwd, stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(), 110)
+    out, _ = await asyncio.wait_for(process.communicate(), patience(110))
     assert process.returncode == 0, out.decode()
     return out.decode()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support import missing
+from tests.support import missing, patience
 
 PROGRAM = [sys.executable, "-m", "goodbot"]
 START_SECONDS = 60.0
@@ -33,7 +33,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def until(done: Callable[[], object], seconds: float = START_SECONDS) -> None:
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while not done():
         assert time.monotonic() < end, "it took too long"
         time.sleep(0.02)
@@ -53,7 +53,7 @@ class Bot:
         """`goodbot --home HOME ARGS`, to its end."""
         return subprocess.run(
             [*PROGRAM, "--home", str(self.home), *args],
-            input=input, capture_output=True, text=True, timeout=100,
+            input=input, capture_output=True, text=True, timeout=patience(100),
             env=environment(**(env or {})), check=False,
         )  # fmt: skip
 
@@ -85,6 +85,6 @@ class Bot:
             return 0
         if self.process.poll() is None:
             self.process.send_signal(number)
-        code = self.process.wait(60)
+        code = self.process.wait(patience(60))
         self.process = None
         return code

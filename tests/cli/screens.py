@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.cli.program import PROGRAM, environment
-from tests.support import require
+from tests.support import patience, require
 
 pexpect = require("pexpect")
 pyte = require("pyte")
@@ -82,7 +82,7 @@ class Screen:
 
         Where a line was wrapped does not matter.
         """
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while True:
             ended = not self._child.isalive()
             self.look()
@@ -110,14 +110,14 @@ class Screen:
 
     def until(self, done: Callable[[], object], seconds: float = 30.0) -> None:
         """Wait until something is true, and read what is shown meanwhile."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while not done():
             self.look()
             assert time.monotonic() < end, self.text
 
     def ends(self, seconds: float = 30.0) -> int:
         """Wait for the end; the exit code."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while self._child.isalive():
             self.look()
             assert time.monotonic() < end, f"it does not end\n{self.text}"

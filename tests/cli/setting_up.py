@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tests.cli.program import PROGRAM, environment
+from tests.support import patience
 
 T = TypeVar("T")
 
@@ -45,7 +46,7 @@ def call(home: Path, *words: str, input: str = "", text: bool = True, **env: str
     surroundings = {"HOME": str(home), "GOODBOT_HOME": str(home / ".goodbot"), **env}
     return subprocess.run(
         [*PROGRAM, *words], input=input if text else None, capture_output=True, text=text,
-        timeout=100, env=environment(**surroundings), check=False,
+        timeout=patience(100), env=environment(**surroundings), check=False,
     )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ class Far(Generic[T]):
         """Change something there, between two requests."""
         done = threading.Event()
         self.loop.call_soon_threadsafe(lambda: (change(self.there), done.set()))
-        assert done.wait(10)
+        assert done.wait(patience(10))
 
 
 @contextlib.contextmanager
@@ -78,7 +79,7 @@ def far_side(made: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[Far
             asyncio.run_coroutine_threadsafe(_ended(platform), loop).result(10)
     finally:
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(patience(10))
         loop.close()
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.cli.program import PROGRAM, environment
+from tests.support import patience
 
 _SEQUENCE = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])")
 
@@ -91,7 +92,7 @@ class Person:
     ) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGHUP)
-            self.process.wait(60)
+            self.process.wait(patience(60))
         os.close(self._master)
         os.close(self._slave)
 
@@ -119,14 +120,14 @@ class Person:
         return self.until(lambda screen: all(text in screen for text in texts), seconds)
 
     def until(self, done: Callable[[str], bool], seconds: float = 60.0) -> str:
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while not done(screen := self.look(0.05)):
             assert time.monotonic() < end, f"never seen; the screen is:\n{screen}"
         return screen
 
     def ends(self) -> int:
         """Wait for the end of the program; its exit code. The terminal must be as it was."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + patience(60)
         while self.process.poll() is None:
             self.look(0.05)
             assert time.monotonic() < end, self.look()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import PROGRAM, environment
 from tests.cli.test_plugin_commands import _install
-from tests.support import require, require_program
+from tests.support import patience, require, require_program
 
 BASH = """
 source {script}
@@ -118,7 +118,7 @@ def test_zsh(tmp_path: Path, line: str, completed: str) -> None:
     (tmp_path / "_goodbot").write_text(script(tmp_path / "home", "zsh"))
     (tmp_path / "setup").write_text(ZSH.format(folder=tmp_path))
     shell = pexpect.spawn(
-        zsh, ["-f", "-i"], encoding="utf-8", timeout=30, cwd=str(tmp_path),
+        zsh, ["-f", "-i"], encoding="utf-8", timeout=patience(30), cwd=str(tmp_path),
         env=environment(HOME=str(tmp_path), TERM="dumb"),
     )  # fmt: skip
     try:

@@ -22,7 +22,7 @@ from tests.cli.program import PROGRAM, Bot, environment, need_backend, until
 from tests.cli.terminal import Person
 from tests.core.builders import open_bot
 from tests.core.builders import until as soon
-from tests.support import require
+from tests.support import patience, require
 
 CANARY = "xylophone-canary-4711"
 
@@ -132,7 +132,7 @@ def test_a_command_imports_neither_asyncio_nor_plugins(running: Bot) -> None:
 )  # fmt: skip
 def test_the_control_socket_bears_anything(running: Bot, request_: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(20)
+        connection.settimeout(patience(20))
         connection.connect(str(running.home / "control.sock"))
         try:
             connection.sendall(request_)
@@ -156,7 +156,7 @@ def test_a_daemon_that_stops_hangs_up_on_who_waits(bot: Bot) -> None:
     ) as train:  # fmt: skip
         until(lambda: bot.json("status")["training"])
         assert bot.stop() == 0
-        _, said = train.communicate(timeout=30)
+        _, said = train.communicate(timeout=patience(30))
     assert (train.returncode, "ended before it answered" in said) == (1, True)
     assert "Traceback" not in bot.log.read_text()
     assert bot.json("status")["last_run"]["state"] == "running", "the next start goes on with it"
@@ -218,7 +218,7 @@ def test_sigterm_while_it_starts(bot: Bot, delay: float) -> None:
             process.wait(delay)
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=patience(60))
     assert process.returncode == 0, said
     assert "Traceback" not in said
 

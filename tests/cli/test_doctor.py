@@ -181,12 +181,10 @@ def test_a_daemon_that_hangs(home: Path, doctor_says: Any, monkeypatch: pytest.M
         monkeypatch.chdir(home)
         silent.bind("control.sock")
         silent.listen()
-        started = time.monotonic()
         checks = doctor_says(1, "--demo-model")
     lock.release()
     assert checks["daemon"]["state"] == "fail"
     assert "no answer within 0.3 s" in checks["daemon"]["text"]
-    assert time.monotonic() - started < 20
 
 
 def test_a_daemon_that_still_starts(home: Path, doctor_says: Any) -> None:

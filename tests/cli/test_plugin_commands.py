@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support import patience
+
 _PLUGIN = """
 from goodbot import hookimpl
 
@@ -34,7 +36,7 @@ def _goodbot(site: Path, home: Path) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "goodbot", "--home", str(home), "squawk"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=patience(30),
         env={**os.environ, "PYTHONPATH": str(site)},
     )
 

@@ -25,7 +25,7 @@ from tests.cli.program import Bot, need_backend
 from tests.cli.terminal import Person
 from tests.core.service.manager import FakeManager
 from tests.core.store.golden import state_of_0_1_0
-from tests.support import require
+from tests.support import patience, require
 
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -352,7 +352,7 @@ def test_a_running_goodbot_is_stopped_first(machine: FakeManager) -> None:
         done = bot.call("uninstall", "--yes")
         assert done.returncode == 0, done.stderr
         assert f"the running goodbot (process {process.pid})" in done.stdout
-        assert process.wait(30) == 0, "it ended by itself"
+        assert process.wait(patience(30)) == 0, "it ended by itself"
         assert not home.exists()
     finally:
         bot.stop(signal.SIGKILL)

@@ -32,6 +32,7 @@ from goodbot.training.child import child_environment
 from goodbot_training import rewards
 
 from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, rate, retract, turn
+from tests.support import patience
 
 # -- a fake model
 
@@ -240,7 +241,7 @@ async def open_bot(
 
 async def until(done: Callable[[], Any], seconds: float = 10.0) -> None:
     """Wait for something that happens by itself."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
     while not (await found if inspect.isawaitable(found := done()) else found):
         assert time.monotonic() < end, "it never happened"
         await asyncio.sleep(0.005)

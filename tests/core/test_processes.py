@@ -12,6 +12,7 @@ import pytest
 from goodbot import processes
 
 from tests.core.builders import until
+from tests.support import patience
 
 PARENT = (
     "import subprocess, sys, time\n"
@@ -59,7 +60,7 @@ async def test_it_is_there_before_its_starter_is_cancelled(
     for _ in range(3):  # whoever is impatient
         task.cancel()
         await asyncio.sleep(0)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(patience(30)):
         with pytest.raises(asyncio.CancelledError):
             await task
     assert seen == ["there", "ended"]

@@ -14,6 +14,8 @@ from typing import Any
 
 from goodbot.testing.connector_base import eventually
 
+from tests.support import patience
+
 
 class Daemon:
     """`goodbot run --demo-model` in `home`, with this text as its config."""
@@ -59,7 +61,7 @@ class Daemon:
         assert self.process is not None
         if self.process.returncode is None:
             self.process.send_signal(how)
-        return await asyncio.wait_for(self.process.wait(), 30)
+        return await asyncio.wait_for(self.process.wait(), patience(30))
 
     async def close(self) -> None:
         if self.process is not None and self.process.returncode is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import require
+from tests.support import patience, require
 
 
 def _demo(home: Path, *arguments: str) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def _demo(home: Path, *arguments: str) -> dict[str, Any]:
         [sys.executable, "-m", "goodbot", "--home", str(home), "demo", "--json", *arguments],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patience(600),
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return json.loads(done.stdout)
@@ -62,7 +62,7 @@ def test_the_demo_learns_and_a_seed_repeats_it(backend: str, tmp_path: Path) -> 
 def test_how_many_questions_is_a_number_that_there_are(number: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "goodbot", "--home", str(tmp_path), "demo", "--questions", number],
-        capture_output=True, text=True, timeout=600,
+        capture_output=True, text=True, timeout=patience(60),
     )  # fmt: skip
     assert done.returncode == 2
     assert "is not a number from 20 to 200" in done.stderr
@@ -77,7 +77,7 @@ def test_the_demo_removes_nothing_that_it_did_not_make(tmp_path: Path) -> None:
         [sys.executable, "-m", "goodbot", "--home", str(tmp_path), "demo", "--json"],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patience(60),
     )
     assert done.returncode == 1
     assert "was not made by the demo" in done.stderr

@@ -21,7 +21,7 @@ from tests.cli.screens import CTRL_C, Screen
 from tests.connectors.telegram.peer import SECRET, TelegramPeer, people, serve
 from tests.end_to_end.newcomer import clone, shop, stock, surroundings
 from tests.end_to_end.telegram import Person
-from tests.support import require
+from tests.support import patience, require
 
 PAGE = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
 INSTALL, SET_UP, LOOK, LEAVE, SCRIPT = re.findall(r"```console\n(.*?)```", PAGE, flags=re.S)
@@ -75,7 +75,7 @@ async def test_a_newcomer_does_what_the_page_says(peer: TelegramPeer, tmp_path: 
     with Screen(**shell) as window, Screen(**shell) as another:
         window.type(f"cd {source}\r")
         await asyncio.to_thread(play, window, INSTALL, home)
-        began, keys = time.monotonic(), window.keys
+        began, keys, allowed = time.monotonic(), window.keys, patience(MINUTES * 60)
         await asyncio.to_thread(play, window, SET_UP, home)
         await asyncio.to_thread(window.sees, "Ctrl-C stops.")
         command = SET_UP.split("\n")[0].removeprefix("$ ") + "\r"
@@ -94,7 +94,7 @@ async def test_a_newcomer_does_what_the_page_says(peer: TelegramPeer, tmp_path: 
         took = time.monotonic() - began
         assert told[0].startswith("Good. 1 of 40 until the next training.")
         print(f"\ninit to the first rated answer: {took:.0f} s, {typed} keystrokes and a token")
-        assert took <= MINUTES * 60
+        assert took <= max(allowed, patience(MINUTES * 60)), "minutes of a machine that is quiet"
 
         activate = INSTALL.splitlines()[1]
         await asyncio.to_thread(play, another, f"{activate}\n{LOOK}", home)

@@ -19,7 +19,7 @@ from tests.connectors.telegram.fake import NAME, Driver
 from tests.end_to_end.daemon import Daemon, running
 from tests.end_to_end.rating import RATINGS
 from tests.end_to_end.telegram import CONFIG
-from tests.support import require
+from tests.support import patience, require
 
 PROC = Path("/proc")
 pytestmark = pytest.mark.skipif(
@@ -118,7 +118,7 @@ async def teach(port: int, token: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1000)
+@pytest.mark.timeout(400)
 async def test_token_not_in_proc(daemon: Daemon, unused_tcp_port: int) -> None:
     assert daemon.process is not None
     found = re.search(r"gb_[\w-]+", await daemon.cli("api", "token", "add", "me", "--admin"))
@@ -127,7 +127,7 @@ async def test_token_not_in_proc(daemon: Daemon, unused_tcp_port: int) -> None:
     watch = Watch(daemon.process.pid, [token, TOKEN, *EXPORTED.values()])
     watch.look()
     await teach(unused_tcp_port, token)
-    async with asyncio.timeout(900):
+    async with asyncio.timeout(patience(300)):
         while not any(state != "running" for (state,) in daemon.rows("SELECT state FROM runs")):
             watch.look()
             await asyncio.sleep(0.02)

@@ -17,7 +17,7 @@ import pytest
 
 from tests.cli.program import until
 from tests.end_to_end.taught import RATINGS, Bot, questions
-from tests.support import require
+from tests.support import patience, require
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_sigkill_in_the_middle_leaves_the_old_bot(bot: Bot, models: tuple[Path, 
     with bot.switch(new) as switching:
         until(lambda: (status := bot.status()) and status.get("training"))
         bot.stop(signal.SIGKILL)
-        _, err = switching.communicate(timeout=60)
+        _, err = switching.communicate(timeout=patience(60))
     assert (switching.returncode, "ended before it answered" in err) == (1, True)
     assert (bot.home / "config.toml").read_text() == config
     bot.start()
@@ -143,7 +143,7 @@ def test_ctrl_c_stops_it_and_the_old_bot_goes_on(bot: Bot, models: tuple[Path, P
     with bot.switch(new) as switching:
         until(lambda: (status := bot.status()) and status.get("training"))
         os.kill(switching.pid, signal.SIGINT)
-        _, err = switching.communicate(timeout=60)
+        _, err = switching.communicate(timeout=patience(60))
     assert switching.returncode == 130, err
     assert "goes on, as it was" in err
     status = bot.json("status")

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support import missing
+from tests.support import missing, patience
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,6 +33,6 @@ def python(
         env=environ,
         capture_output=True,
         text=True,
-        timeout=seconds,
+        timeout=patience(seconds),
         check=False,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.support import patience
+
 import functools
 import hashlib
 import json
@@ -52,7 +54,7 @@ class Types:
         made = HERE / "node_modules" / f".{self._file}-{digest}.json"
         if not made.exists():
             command = [node(), HERE / "schema.mjs", self._file, *self._groups]
-            done = subprocess.run(command, capture_output=True, timeout=120, check=True)
+            done = subprocess.run(command, capture_output=True, timeout=patience(120), check=True)
             part = made.with_suffix(".part")
             part.write_bytes(done.stdout)
             part.replace(made)

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.architecture.source import PACKAGES, ROOT, modules, pyproject
-from tests.support import require
+from tests.support import patience, require
 
 EXTRAS = {
     "mlx", "torch", "torch-4bit", "discord", "slack", "telegram", "teams", "gguf", "keyring",
@@ -140,7 +140,7 @@ class Bare:
         environ = {name: value for name, value in os.environ.items() if name[:6] != "PYTHON"}
         return subprocess.run(
             [self._folder / "bin" / "goodbot", "--home", home, *words],
-            cwd=home.parent, env=environ, capture_output=True, text=True, check=False, timeout=60,
+            cwd=home.parent, env=environ, capture_output=True, text=True, check=False, timeout=patience(60),
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from goodbot.store.back import step_back
 from goodbot.store.migrate import migrations
 
 from tests.core.store.golden import content, state_of_0_1_0, version
+from tests.support import patience
 
 LATEST = len(migrations())
 
@@ -26,7 +27,7 @@ def left_by(work: Callable[[Path], None], folder: Path) -> list[Path]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.reliability.points", f"{__name__}:{work.__name__}",
          str(folder)],
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2], timeout=110,
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2], timeout=patience(110),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [folder / str(number) for number in range(1, int(done.stdout) + 1)]

@@ -17,6 +17,7 @@ from goodbot.store import Store, ledger
 
 from tests.core.builders import add_turn, check_store, rate, rows, until
 from tests.reliability.rater import make, parse
+from tests.support import patience
 
 TURNS = 12
 CYCLES = 20
@@ -176,7 +177,9 @@ async def test_without_space_nothing_is_acknowledged_and_with_space_it_goes_on(
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(line.encode())
-            answer = (await asyncio.wait_for(process.stdout.readline(), 10)).decode().strip()
+            answer = (
+                (await asyncio.wait_for(process.stdout.readline(), patience(10))).decode().strip()
+            )
             if answer.startswith("! "):
                 _, id_, reason = answer.split(" ", 2)
                 refused[id_] = reason

@@ -14,7 +14,7 @@ from goodbot.store import Store
 
 from tests.core.builders import add_turn, check_store, rows
 from tests.reliability.test_durability import TURNS, events
-from tests.support import require_program
+from tests.support import patience, require_program
 
 TRIES = 10
 
@@ -52,7 +52,7 @@ async def test_each_kind_of_failure_is_survived(tmp_path: Path, shim: Path, ever
 
     async def say(line: str) -> str:
         process.stdin.write(line.encode())
-        return (await asyncio.wait_for(process.stdout.readline(), 20)).decode().strip()
+        return (await asyncio.wait_for(process.stdout.readline(), patience(20))).decode().strip()
 
     acked: set[str] = set()
     refused: list[str] = []

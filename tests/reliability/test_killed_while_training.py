@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.core.builders import Fake, check, open_bot, rows, until
+from tests.support import patience
 
 
 def orphans(home: Path) -> list[int]:
@@ -33,7 +34,7 @@ async def killed_at(home: Path, step: int, ratings: int) -> None:
         stdout=asyncio.subprocess.PIPE, env={**os.environ, "TMPDIR": str(home)},
     )  # fmt: skip
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         while line := await process.stdout.readline():
             if line == b"step %d\n" % step:
                 break

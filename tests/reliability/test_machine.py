@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.core.builders import Bot, check, open_bot, rate, retract, rows
 from tests.core.made import OWNER
+from tests.support import patience
 
 RATERS = ("owner", "rater")
 VALUES = {"👍": 1.0, "👎": -1.0}
@@ -47,7 +48,7 @@ class Machine(RuleBasedStateMachine):
         self.run(self._first_answers())
 
     def run(self, work: Any) -> Any:
-        return self.loop.run_until_complete(asyncio.wait_for(work, 20))
+        return self.loop.run_until_complete(asyncio.wait_for(work, patience(20)))
 
     def _open(self) -> None:
         self.stack = contextlib.AsyncExitStack()

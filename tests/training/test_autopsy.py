@@ -8,6 +8,7 @@ import pytest
 from goodbot.errors import TrainingError
 from goodbot_training import autopsy
 
+from tests.support import patience
 from tests.training.test_worker import make_job, start, train
 
 
@@ -55,5 +56,5 @@ def test_a_trainer_says_what_it_died_of(tmp_path: Path) -> None:
 
 def test_a_sampler_that_does_not_come_up_says_so_too(tmp_path: Path) -> None:
     with start("serve", "tests.training.broken:Broken") as child:
-        out, _ = child.communicate('{"protocol": 1, "model": "x"}\n', timeout=60)
+        out, _ = child.communicate('{"protocol": 1, "model": "x"}\n', timeout=patience(60))
     assert "Invalid strides, got [1, 8, 64]" in out

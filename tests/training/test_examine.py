@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from goodbot.errors import AdapterError
 
-from tests.support import require
+from tests.support import patience, require
 
 np = require("numpy")
 require("safetensors")
@@ -114,7 +114,7 @@ def test_an_alpha_beyond_all_numbers_is_refused(tmp_path: Path) -> None:
 def ask(request: Any) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "goodbot_training.examine"],
-        input=json.dumps(request) + "\n", capture_output=True, text=True, check=True, timeout=60,
+        input=json.dumps(request) + "\n", capture_output=True, text=True, check=True, timeout=patience(60),
     )  # fmt: skip
     return json.loads(done.stdout)
 

@@ -14,6 +14,8 @@ from goodbot.backend import Sampled
 from goodbot_training.serve import Serving
 from goodbot_training.worker import Lines, failure
 
+from tests.support import patience
+
 SECONDS = 30
 
 
@@ -27,7 +29,7 @@ class Fake:
         self.asked, self.stepped = threading.Event(), threading.Semaphore(0)
 
     def start(self, key: Any, request: Any, version: int, on_text: Any) -> None:
-        assert self.asked.wait(SECONDS)
+        assert self.asked.wait(patience(SECONDS))
         self.left[key], self.told[key] = request.max_tokens, on_text
 
     def step(self) -> list[tuple[Any, Sampled]]:
@@ -59,7 +61,7 @@ class Reading(Fake):
 
     def read_adapter(self, directory: Path) -> str:
         for _ in range(3):
-            assert self.stepped.acquire(timeout=SECONDS)
+            assert self.stepped.acquire(timeout=patience(SECONDS))
         if directory.name == "bad":
             raise ValueError("no adapter")
         return directory.name
@@ -98,7 +100,7 @@ def run(sampler: Any, *requests: dict[str, Any]) -> Told:
             yield json.dumps({"id": id_, **request}).encode()
         sampler.asked.set()
         for _ in requests:
-            assert told.answered.acquire(timeout=SECONDS)
+            assert told.answered.acquire(timeout=patience(SECONDS))
 
     Serving(told, sampler, failure).run(stdin())  # pyright: ignore[reportArgumentType]
     return told
@@ -160,5 +162,5 @@ def test_who_reads_slowly_holds_up_nobody_and_misses_nothing() -> None:
     reader.start()
     lines.emit({"event": "done"})
     lines._out.close()
-    reader.join(SECONDS)
+    reader.join(patience(SECONDS))
     assert found == [*events, {"event": "done"}]

@@ -130,9 +130,9 @@ def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -
         lines.emit({"event": "failed", "kind": kind, "reason": reason, "trace": trace})
 
 
-def outlive_nobody() -> None:
+def outlive_nobody(parent: int) -> None:
     """End with the daemon, however that ended: the next one goes on with the same checkpoints."""
-    parent, never = os.getppid(), threading.Event()
+    never = threading.Event()
     while os.getppid() == parent:
         never.wait(_LOOK_SECONDS)
     leave(0)
@@ -172,7 +172,8 @@ def main(arguments: list[str]) -> int:
     mode, factory = arguments
     lines, stdin = Lines(), os.fdopen(os.dup(0), "rb")
     if mode != "serve":
-        threading.Thread(target=outlive_nobody, name="parent", daemon=True).start()
+        watch = threading.Thread(target=outlive_nobody, args=(os.getppid(),), daemon=True)
+        watch.start()
         train(lines, stdin, factory, run_round if mode == "train" else run_plan)
         return 0
     return serve(lines, stdin, lambda: make_backend(factory), failure)

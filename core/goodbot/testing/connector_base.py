@@ -13,6 +13,7 @@ import pytest
 from goodbot.connector import Capability, Connector, ConnectorSpec
 from goodbot.events import Button, ChannelKind, MessageEvent
 from goodbot.testing.host import RecordingHost
+from goodbot.testing.patience import patience
 from goodbot.testing.platform import PlatformDriver
 
 T = TypeVar("T")
@@ -25,7 +26,7 @@ QUIET = 0.4
 
 async def eventually(look: Callable[[], Awaitable[T]], seconds: float = 10.0) -> T:
     """The first truthy thing that `look` sees."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(patience(seconds)):
         while not (seen := await look()):
             await asyncio.sleep(0.02)
     return seen

@@ -18,6 +18,7 @@ from goodbot.own_turns import OwnTurn
 from goodbot.secrets import Secrets
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.http import LocalServer
+from goodbot.testing.patience import patience
 from goodbot.turns import turn_id
 
 __all__ = ["Commit", "RecordingHost", "VirtualClock"]
@@ -214,7 +215,7 @@ class RecordingHost:
 
     async def wait(self, done: Callable[[], bool], seconds: float = 10.0) -> None:
         """Until `done()`, which is asked after every change; TimeoutError when it never is."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(patience(seconds)):
             while not done():
                 self._changed.clear()
                 await self._changed.wait()

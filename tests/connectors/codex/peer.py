@@ -18,6 +18,8 @@ from goodbot_connectors.codex import SPEC, beside
 from goodbot_connectors.codex.config import CodexSettings
 from goodbot_connectors.codex.connector import CodexConnector
 
+from tests.support import patience
+
 _RECORDED = Path(__file__).parent / "recorded"
 MAIN = "01a203ed-3b44-7022-819f-4064e052618b"
 """The session of the recordings."""
@@ -112,7 +114,7 @@ async def codex(home: Path, host: RecordingHost | None = None) -> AsyncIterator[
     host.mount(connector)
     await connector.start()
     try:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(30)) as http:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(patience(30))) as http:
             yield Codex(host, token, http)
     finally:
         await connector.stop()

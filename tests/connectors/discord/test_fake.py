@@ -28,6 +28,7 @@ from goodbot.testing.fakes.discord import (
 
 from tests.connectors.discord import schema
 from tests.connectors.discord.client import Client, connected
+from tests.support import patience
 
 CONTENT = library.Intents(library.Intents.default().value | intents.MESSAGE_CONTENT)
 
@@ -592,7 +593,7 @@ async def test_a_handshake_that_fails_is_no_websocket(discord: FakeDiscord) -> N
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await http.ws_connect(f"{discord.gateway_url}?v=10&encoding=json")
     discord.gateway.refuses = 0
-    async with asyncio.timeout(5), connected(discord):
+    async with asyncio.timeout(patience(5)), connected(discord):
         pass
 
 

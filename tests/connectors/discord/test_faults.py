@@ -42,7 +42,7 @@ from tests.connectors.discord import schema
 from tests.connectors.discord.peer import ENVIRON, DiscordPeer
 from tests.core.builders import Fake, check_store, rows, until
 from tests.end_to_end.beside import goodbot
-from tests.support import require
+from tests.support import patience, require
 
 SHARED = ChannelKind.SHARED
 TURN = "5f1e0c7a9b3d2468"
@@ -116,7 +116,7 @@ async def pass_time(discord: FakeDiscord, seconds: float) -> None:
         seconds -= 0.1
         for _ in range(4):
             await asyncio.sleep(0)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(patience(0.01))
 
 
 async def settled(peer: DiscordPeer, done: Any, step: float = 0.5) -> None:

@@ -14,7 +14,7 @@ from goodbot_connectors.discord import SPEC
 from goodbot_connectors.discord.progress import Cursor, Progress
 
 from tests.connectors.discord.peer import DiscordPeer
-from tests.support import require
+from tests.support import patience, require
 
 require("discord")
 
@@ -209,6 +209,6 @@ async def test_a_stop_does_not_wait_for_a_network_that_is_dead(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(socket, "close", unanswered)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience(10)):
         await connector.stop()
     await real()

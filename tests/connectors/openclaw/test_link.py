@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.agents.programs import node
 from tests.connectors.openclaw.test_plugin import CONFIG, play
+from tests.support import patience
 
 
 def script(folder: Path, code: str) -> Any:
@@ -24,7 +25,7 @@ def script(folder: Path, code: str) -> Any:
     )
     done = subprocess.run(
         [str(node()), "--input-type=module", "-e", head + code],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=patience(60), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

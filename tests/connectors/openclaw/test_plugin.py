@@ -16,6 +16,7 @@ from tests.agents.programs import node
 from tests.connectors.openclaw import build
 from tests.connectors.openclaw.conftest import Plugin
 from tests.connectors.openclaw.test_events import valid
+from tests.support import patience
 
 HERE = Path(__file__).parent
 RECORDED: dict[str, Any] = json.loads((HERE / "recorded" / "gateway.json").read_text())
@@ -65,7 +66,7 @@ def play(
     given = {"plugin": str(folder / "plugin"), "config": config, "steps": steps, **more}
     done = subprocess.run(
         [str(node()), str(HERE / "replay.mjs")],
-        input=json.dumps(given), capture_output=True, text=True, timeout=60, check=False,
+        input=json.dumps(given), capture_output=True, text=True, timeout=patience(60), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return Played(json.loads(done.stdout))
@@ -346,7 +347,7 @@ def test_keys_of_notes_are_read_from_the_right(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [str(node()), "--input-type=module", "-e", code],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=patience(60), check=True,
     )  # fmt: skip
     fields = ("added", "chat", "message", "sender", "emoji")
     found = [one and tuple(one[name] for name in fields) for one in json.loads(done.stdout)]

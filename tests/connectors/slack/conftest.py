@@ -12,7 +12,7 @@ from goodbot.testing.fakes.slack import FakeSlack, Pace
 
 from tests.connectors.slack import schema
 from tests.connectors.slack.peer import SlackPeer
-from tests.support import require
+from tests.support import patience, require
 
 QUICK = Pace(ack=0.5, retries=(0.0, 0.3, 1.5))
 """For tests of what is done, not of when."""
@@ -28,7 +28,7 @@ async def pass_time(slack: FakeSlack, seconds: float) -> None:
         seconds -= 0.1
         for _ in range(4):
             await asyncio.sleep(0)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(patience(0.01))
 
 
 @pytest.fixture

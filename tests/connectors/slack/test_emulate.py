@@ -36,7 +36,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from tests.connectors.slack import schema
 from tests.node.install import HERE, node
-from tests.support import missing, require
+from tests.support import missing, patience, require
 
 TOKEN = "xoxb-100000000001-emulate"
 SCOPES = "chat:write,im:write,im:read,im:history,channels:history,channels:read,reactions:read,users:read"
@@ -74,7 +74,7 @@ def emulated() -> Iterator[Emulated]:
         try:
             yield Emulated(base, settings, {BOT_TOKEN: TOKEN, SIGNING_SECRET: "0" * 32})
         finally:
-            process.communicate(timeout=10)
+            process.communicate(timeout=patience(10))
 
 
 @pytest.fixture

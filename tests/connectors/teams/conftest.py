@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from goodbot.testing.clock import VirtualClock
 
-from tests.support import require
+from tests.support import patience, require
 
 QUICK: dict[str, Any] = {"ack": 2.0, "invoke": 2.0, "retries": (0.05, 0.1, 0.2, *[0.4] * 20)}
 """For tests of what is done, not of when."""
@@ -27,7 +27,7 @@ async def pass_time(teams: Any, seconds: float) -> None:
         seconds -= 0.25
         for _ in range(4):
             await asyncio.sleep(0)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(patience(0.01))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ import aiohttp
 from goodbot.testing.connector_base import eventually
 
 from tests.node.install import HERE, absent, node
-from tests.support import missing
+from tests.support import missing, patience
 
 Json = dict[str, Any]
 SECONDS = 60.0
@@ -63,7 +63,7 @@ def serve(port: int, endpoint: str, directory: Path) -> Iterator[str]:
 
 
 def _until_it_answers(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + patience(SECONDS)
     while time.monotonic() < end:
         assert process.poll() is None, log.read_text()
         try:

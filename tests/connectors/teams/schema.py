@@ -14,6 +14,7 @@ from goodbot.testing.fakes.teams import Delivery, FakeTeams
 
 from tests.node.install import HERE, node
 from tests.node.schema import Types, unavailable
+from tests.support import patience
 
 __all__ = ["cards", "check_all", "check_call", "check_cards", "check_delivery", "unavailable"]
 
@@ -72,6 +73,6 @@ def check_cards(found: Iterable[Json]) -> None:
     listed = json.dumps(list(found))
     done = subprocess.run(
         [node(), HERE / "teams_cards.mjs"],
-        input=listed, capture_output=True, text=True, timeout=120, check=True,
+        input=listed, capture_output=True, text=True, timeout=patience(120), check=True,
     )  # fmt: skip
     assert not done.stdout, done.stdout

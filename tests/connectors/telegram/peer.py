@@ -19,7 +19,7 @@ from goodbot_connectors.telegram import callback
 from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
 
 from tests.node.install import HERE, absent, node
-from tests.support import missing
+from tests.support import missing, patience
 
 SECRET = "4200001:AAloopback-token_for-tests-only-0123"
 USERS = {"ada": 1001, "bob": 1002, "carl": 1003}
@@ -226,7 +226,7 @@ def serve() -> Iterator[tuple[int, Json]]:
         try:
             yield ready["port"], ready["bot"]
         finally:
-            process.communicate(timeout=10)
+            process.communicate(timeout=patience(10))
 
 
 @contextlib.asynccontextmanager

@@ -26,7 +26,7 @@ from goodbot.testing.fakes.telegram.reactions import STANDARD
 from goodbot.testing.fakes.telegram.updates import KINDS
 
 from tests.connectors.telegram.schema import check_type, standard_emoji, update_kinds
-from tests.support import require
+from tests.support import patience, require
 
 if TYPE_CHECKING:
     from telegram import Bot
@@ -115,7 +115,7 @@ async def test_at_most_a_hundred_updates_at_once(bot: Bot, ada: Person) -> None:
 
 async def test_a_second_poller_ends_the_first(bot: Bot, fake: FakeTelegram, ada: Person) -> None:
     first = asyncio.create_task(bot.get_updates(timeout=10))
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(patience(0.1))
     async with bot_on(fake) as other:
         second = asyncio.create_task(other.get_updates(timeout=10))
         await refused(first, "terminated by other getUpdates request", "Conflict")

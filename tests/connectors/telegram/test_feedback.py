@@ -34,6 +34,7 @@ from goodbot_connectors.telegram import SPEC
 from goodbot_connectors.telegram.keyboards import TYPED as TYPED_BUTTONS
 
 from tests.connectors.telegram.fake import Driver, channel
+from tests.support import patience
 
 if TYPE_CHECKING:
     from goodbot_connectors.telegram.connector import TelegramConnector
@@ -482,7 +483,7 @@ async def test_an_offer_waits_when_telegram_asks_for_a_pause(
     fake.fail("editMessageReplyMarkup", 429, "Too Many Requests: retry after 3", retry_after=3)
     await rated_bad(connector, driver, host, ref)
     assert labels(driver, ref) == THUMB_LABELS
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(patience(0.05))
     clock.advance(3.5)
     await is_shown(driver, ref, [*THUMB_LABELS, BAD, *RETRY, *TYPED])
     clock.advance(7)

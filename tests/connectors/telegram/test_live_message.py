@@ -10,6 +10,7 @@ from goodbot.testing import VirtualClock
 
 from tests.connectors.telegram.peer import TelegramPeer, called, channel
 from tests.connectors.telegram.schema import check_call
+from tests.support import patience
 
 if TYPE_CHECKING:
     from goodbot_connectors.telegram.connector import TelegramConnector
@@ -24,10 +25,9 @@ async def test_a_training_is_one_message(peer: TelegramPeer, connector: Telegram
     following = asyncio.create_task(message.follow(run, lambda: progress))
     for step in (1, 2):
         progress |= {"step": step}
-        for _ in range(5):
-            await asyncio.sleep(0.01)
-            clock.advance(1.0)
-        await called(peer, "editMessageText", step)
+        async with asyncio.timeout(patience(10)):
+            while f" {step}/4 " not in (await peer.posts())[0].text:
+                clock.advance(1.0)
     [post] = await peer.posts()
     assert post.text == "Learning from 40 ratings\nlearning ██████······ 2/4 · 90 s left"
     ended.set()

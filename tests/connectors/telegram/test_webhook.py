@@ -22,7 +22,7 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
 
 from tests.connectors.telegram.fake import Driver, channel, check_conversation, connected
-from tests.support import free_port, require
+from tests.support import free_port, patience, require
 
 if TYPE_CHECKING:
     from goodbot.connector import ConnectorSpec
@@ -209,7 +209,7 @@ async def test_a_kill_before_the_answer_brings_the_call_again(
         await driver.press(answer, "good")
         [first] = await host.received(RatingEvent)
         stopping = asyncio.create_task(connector.stop())
-        await asyncio.wait({stopping}, timeout=10)
+        await asyncio.wait({stopping}, timeout=patience(10))
     host.release()
     assert len(fake.updates.pending) == 1
     async with connected(driver, host):

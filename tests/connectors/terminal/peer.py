@@ -17,6 +17,8 @@ from goodbot.lock import socket_path
 from goodbot.testing.platform import Post
 from goodbot_connectors.terminal import TerminalSettings
 
+from tests.support import patience
+
 
 class TerminalPeer:
     """One chat at the socket in `directory`; it reconnects, and sends again what was not taken."""
@@ -66,7 +68,10 @@ class TerminalPeer:
         raise NotImplementedError
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
-        await asyncio.sleep(0.05)  # until the answer is here
+        with contextlib.suppress(TimeoutError):  # there may be none
+            async with asyncio.timeout(patience(0.5)):
+                while message.id not in self._turns:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
         place = {"turn": self._turns.get(message.id, ""), "message": message.id}
         if action in ("good", "bad"):
             await self._send({"rate": 1 if action == "good" else -1, **place})
@@ -74,7 +79,7 @@ class TerminalPeer:
             await self._send({"press": action, **place})
 
     async def offers(self, user: str = "ada") -> Sequence[str]:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(patience(0.05))
         return self._offer if user == "ada" else ()
 
     async def comment(

@@ -24,6 +24,8 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors.terminal import SPEC, TerminalSettings
 from goodbot_connectors.terminal.connector import TerminalConnector
 
+from tests.support import patience
+
 
 class Client:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -31,7 +33,7 @@ class Client:
 
     async def next(self, key: str) -> dict[str, Any]:
         """The next line with this key."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             while True:
                 line = json.loads(await self.reader.readline())
                 if key in line:
@@ -179,7 +181,7 @@ async def test_a_chat_that_hangs_holds_nobody_up(
     client.send({"say": "hello"})
     [event] = await host.received(MessageEvent)
     hung.writer.transport.pause_reading()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         for _ in range(120):
             await connector.send(event.channel, Reply(text="x" * 100_000))
             await client.next("answer")

@@ -11,7 +11,7 @@ from goodbot.testing.connector_base import eventually
 
 from tests.connectors.web.scripted import Scripted
 from tests.support import chromium as find_chromium
-from tests.support import require
+from tests.support import patience, require
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -105,7 +105,7 @@ async def launched() -> AsyncIterator[Any]:
 async def person(browser: Any, **options: Any) -> AsyncIterator[Person]:
     """Somebody with a fresh profile."""
     context = await browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(1000 * patience(15))
     somebody = Person(context)
     yield somebody
     await context.close()

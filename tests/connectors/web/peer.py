@@ -18,6 +18,8 @@ from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import Post
 from goodbot_connectors.web import WebSettings
 
+from tests.support import patience
+
 MAIN = "main"
 _A_MOMENT = 0.3
 Json = dict[str, Any]
@@ -49,7 +51,7 @@ class Browser:
 
         await eventually(done)
         self.open()
-        await asyncio.wait_for(self.listening.wait(), 10)
+        await asyncio.wait_for(self.listening.wait(), patience(10))
 
     def open(self) -> None:
         self._tasks = [asyncio.create_task(self._send()), asyncio.create_task(self._listen())]
@@ -199,7 +201,7 @@ class WebPeer:
         return [button["action"] for button in offered[-1]] if offered else []
 
     async def _receipts(self, user: str) -> list[Json]:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(patience(0.05))
         frames = self.browsers[user].frames if user in self.browsers else []
         return [frame for frame in frames if "receipt" in frame]
 

@@ -12,6 +12,7 @@ from goodbot.testing.connector_base import eventually
 
 from tests.connectors.web.peer import Browser
 from tests.connectors.web.scripted import Scripted, scripted
+from tests.support import patience
 
 PEOPLE, TABS, QUESTIONS = 12, 3, 5
 
@@ -38,7 +39,7 @@ async def one(bot: Scripted, name: str) -> None:
             {cookie.key: cookie.value for cookie in first.http.cookie_jar}
         )
         tab.open()
-        await asyncio.wait_for(tab.listening.wait(), 20)
+        await asyncio.wait_for(tab.listening.wait(), patience(20))
     for number in range(QUESTIONS):
         place = f"talk{number % 2}"
         text = f"{name} asks {number}"

@@ -18,6 +18,7 @@ from goodbot.web import readiness
 
 from tests.core.adapters.test_registry import loaded, versions, who_answers
 from tests.core.builders import Bot, check, open_bot, until
+from tests.support import patience
 
 
 async def verdict(bot: Bot) -> str:
@@ -275,7 +276,7 @@ async def test_a_long_answer_by_the_old_version_holds_nobody_up(
 
         monkeypatch.setattr(bot.app.server, "unload", unload)
         monkeypatch.setattr("goodbot.adapters.registry._SOON_SECONDS", 0.01)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             await bot.rollback()
             await bot.rollback()
         assert await who_answers(bot) == "v0"
@@ -286,7 +287,7 @@ async def test_a_long_answer_by_the_old_version_holds_nobody_up(
 
 async def test_nor_does_it_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("goodbot.adapters.registry._SOON_SECONDS", 0.01)
-    async with asyncio.timeout(20), open_bot(tmp_path) as bot:
+    async with asyncio.timeout(patience(20)), open_bot(tmp_path) as bot:
         await versions(bot, 1)
 
         async def unload(_: int) -> None:

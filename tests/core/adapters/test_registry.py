@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from goodbot.errors import AdapterError, ServerError
 from goodbot.store import Store, adapters
 
 from tests.core.builders import Bot, check, open_bot, rows, until
+from tests.support import patience
 
 
 async def versions(bot: Bot, count: int) -> None:
@@ -295,7 +296,7 @@ async def test_a_server_that_died_is_started_again_with_the_active_version(tmp_p
 async def test_a_server_that_dies_in_the_middle_of_an_answer(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         bot.fake.set(generate="die")
-        assert "not running" in (await asyncio.wait_for(bot.say("Hello?"), 5)).text
+        assert "not running" in (await asyncio.wait_for(bot.say("Hello?"), patience(5))).text
         bot.fake.set(generate="ok")
         await bot.app.registry.reconcile()
         assert await who_answers(bot) == "v0"
@@ -304,7 +305,7 @@ async def test_a_server_that_dies_in_the_middle_of_an_answer(tmp_path: Path) -> 
 async def test_a_server_that_does_not_speak_the_protocol_is_ended(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         bot.fake.set(generate="garbage")
-        assert "not running" in (await asyncio.wait_for(bot.say("Hello?"), 5)).text
+        assert "not running" in (await asyncio.wait_for(bot.say("Hello?"), patience(5))).text
         assert not bot.app.server.healthy()
         bot.fake.set(generate="ok")
         await bot.app.registry.reconcile()
@@ -402,8 +403,10 @@ async def test_hashing_and_loading_do_not_block_the_loop(
         await versions(bot, 1)
         real = manifest.verify
 
+        lively = threading.Event()
+
         def slow(*args: Any) -> Path:
-            time.sleep(0.3)
+            assert lively.wait(patience(20)), "the loop stands still meanwhile"
             return real(*args)
 
         monkeypatch.setattr(manifest, "verify", slow)
@@ -412,6 +415,8 @@ async def test_hashing_and_loading_do_not_block_the_loop(
         while not task.done():
             await asyncio.sleep(0.01)
             beats += 1
+            if beats > 10:
+                lively.set()
         assert beats > 10
 
 

@@ -14,6 +14,7 @@ import pytest
 from goodbot.store import access, exporting, forgetting
 
 from tests.core.builders import Bot, open_bot
+from tests.support import patience
 
 
 async def exported(bot: Bot) -> list[dict[str, Any]]:
@@ -117,7 +118,7 @@ async def test_an_export_under_way_is_waited_for_and_deleted(
 
         def slow(*args: Any) -> None:
             loop.call_soon_threadsafe(begun.set)
-            go.wait(10)
+            go.wait(patience(10))
             write(*args)
 
         monkeypatch.setattr(exporting, "write", slow)

@@ -98,6 +98,7 @@ async def test_while_people_talk_no_answer_of_a_question_is_written(tmp_path: Pa
         assert spare._busy() is False
         spare._busy = lambda: talks[0]
         await bot.train()
+        await until(lambda: current(bot))
         await asyncio.sleep(0.5)
         found = await current(bot)
         assert found is not None

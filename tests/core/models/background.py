@@ -10,6 +10,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.support import patience
+
 
 class BackgroundServer:
     """Subclasses build `application`. Use `with` or `async with`; `url` is where it listens."""
@@ -28,14 +30,14 @@ class BackgroundServer:
 
     def __enter__(self) -> Any:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(patience(10))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(patience(10))
 
     async def __aenter__(self) -> Any:
         return self.__enter__()

@@ -129,7 +129,7 @@ class Hostile(BackgroundServer):
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if self.kind == "hang":
-            await asyncio.sleep(30)
+            await asyncio.Event().wait()  # for ever: who asks has to give up
         if self.kind == "endless":
             response = web.StreamResponse()
             await response.prepare(request)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from goodbot.pressure import linux, read_machine
 
+from tests.support import patience
+
 
 def supply(sys_: Path, name: str, **files: str) -> None:
     directory = sys_ / "class/power_supply" / name
@@ -122,7 +124,7 @@ def test_this_machine_knows_its_own_children_from_others() -> None:
             load = linux.Load()
             before = load.family()
             assert {os.getpid(), child.pid} <= set(before)
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + patience(30)
             while load.family()[child.pid] < before[child.pid] + 30:
                 assert time.monotonic() < deadline, "it got no processor"
                 time.sleep(0.05)

@@ -10,6 +10,7 @@ from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check, open_bot, until
 from tests.core.training.test_scheduler import at, rest
+from tests.support import patience
 
 IDLE = Readings(on_battery=False, others_load=0.05)
 BATTERY = Readings(on_battery=True, others_load=0.05)
@@ -33,7 +34,7 @@ async def pass_(clock: VirtualClock, seconds: int) -> None:
     for _ in range(seconds // 10):
         clock.advance(10)
         for _ in range(10):
-            await asyncio.sleep(0.003)
+            await asyncio.sleep(patience(0.003))
 
 
 async def held_at(bot: Bot, clock: VirtualClock, step: int) -> None:
@@ -163,7 +164,7 @@ async def test_who_looks_on_while_it_trains_has_its_own_work_told_from_others(
     async with open_bot(tmp_path, clock=clock, machine=machine, schedule="auto") as bot:
         await held_at(bot, clock, 3)
         await bot.rated(8)
-        await asyncio.sleep(0.05)  # the scheduler has looked after each of them
+        await asyncio.sleep(patience(0.05))  # the scheduler has looked after each of them
         machine.asked.clear()
         clock.advance(6)
         await bot.status()

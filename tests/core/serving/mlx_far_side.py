@@ -16,7 +16,7 @@ from pathlib import Path
 from goodbot.server import AdapterFormat
 
 from tests.core.serving import tiny
-from tests.support import free_port, require
+from tests.support import free_port, patience, require
 
 _START_SECONDS = 120.0
 
@@ -60,11 +60,11 @@ def running(home: Path, model: Path | None = None) -> Iterator[FarSide]:
 
 
 def _wait(far_side: FarSide, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + _START_SECONDS
+    end = time.monotonic() + patience(_START_SECONDS)
     while time.monotonic() < end and process.poll() is None:
         with (
             contextlib.suppress(OSError),
-            urllib.request.urlopen(f"{far_side.url}/health", timeout=5) as answer,
+            urllib.request.urlopen(f"{far_side.url}/health", timeout=patience(5)) as answer,
         ):
             if json.loads(answer.read())["status"] == "ok":
                 return

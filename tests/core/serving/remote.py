@@ -14,6 +14,7 @@ from goodbot.serving.address import checked
 from goodbot.serving.remote import RemoteServer
 
 from tests.core.builders import SPEC, server_parts
+from tests.support import patience
 
 S = TypeVar("S", bound=RemoteServer)
 
@@ -35,7 +36,7 @@ async def started(server: S) -> AsyncIterator[S]:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Return once `condition` holds; fail if it does not within ten seconds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience(10)):
         while not condition():  # noqa: ASYNC110  fakes have no event for it
             await asyncio.sleep(0.005)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from goodbot.serving import embedded, sampler_process
 from goodbot.serving.embedded import EmbeddedServer
 
 from tests.core import fake_worker
-from tests.core.builders import SPEC, Fake, server_parts
+from tests.core.builders import SPEC, Fake, server_parts, until
+from tests.support import patience
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def fake(tmp_path: Path) -> Fake:
 
 @pytest.fixture
 async def server(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EmbeddedServer]:
-    monkeypatch.setattr(sampler_process, "_SILENT_SECONDS", 0.6)
+    monkeypatch.setattr(sampler_process, "_SILENT_SECONDS", patience(0.6))
     server = EmbeddedServer(None, server_parts(SPEC, fake.path))
     await server.start()
     yield server
@@ -56,10 +56,8 @@ async def ask(server: EmbeddedServer, text: str) -> str:
 async def test_a_hanging_sampler_is_ended_and_comes_back(server: EmbeddedServer) -> None:
     assert await ask(server, "Hello?") == "v0 says: Hello?"
     freeze(server)
-    began = time.monotonic()
-    with pytest.raises(ServerError, match="said nothing for 1 s and was ended"):
+    with pytest.raises(ServerError, match=r"said nothing for \d+ s and was ended"):
         await ask(server, "Hello?")
-    assert time.monotonic() - began < 5
     assert not server.healthy()
     await server.start()
     assert await ask(server, "Hello?") == "v0 says: Hello?"
@@ -84,9 +82,10 @@ async def test_a_question_too_large_for_the_pipe_of_a_hanging_sampler(
 
 
 async def test_an_idle_sampler_is_not_a_hanging_one(server: EmbeddedServer) -> None:
-    await asyncio.sleep(0.9)  # longer than it may be silent while somebody waits
+    longer = 1.5 * sampler_process._SILENT_SECONDS
+    await asyncio.sleep(longer)  # longer than it may be silent while somebody waits
     assert await ask(server, "Hello?") == "v0 says: Hello?"
-    await asyncio.sleep(0.9)
+    await asyncio.sleep(longer)
     assert await server.served() == 0
 
 
@@ -94,17 +93,33 @@ async def test_who_waits_behind_a_long_answer_waits_on(server: EmbeddedServer, f
     """It speaks to somebody else all the time."""
     fake.set(generate="slow")
     talking = asyncio.create_task(ask(server, "word " * 30))
-    await asyncio.sleep(0.05)
+    await until(lambda: server._writing)
     assert await server.served() == 0
     assert (await talking).startswith("v0 says: word")
 
 
 async def test_answers_are_written_side_by_side(server: EmbeddedServer, fake: Fake) -> None:
     fake.set(generate="slow")
-    began = time.monotonic()
-    answers = await asyncio.gather(*(ask(server, "word " * 10) for _ in range(10)))
+    writing = most = 0
+
+    async def written() -> str:
+        nonlocal writing, most
+        whole, begun = "", False
+        request = GenerateRequest(
+            messages=[{"role": "user", "content": "word " * 40}], max_tokens=8, temperature=1.0,
+            seed=0,
+        )  # fmt: skip
+        async for piece in server.generate(request):
+            if not begun:
+                begun, writing = True, writing + 1
+                most = max(most, writing)
+            if isinstance(piece, Generated):
+                whole, writing = piece.text, writing - 1
+        return whole
+
+    answers = await asyncio.gather(*(written() for _ in range(10)))
     assert all(answer.startswith("v0 says: word") for answer in answers)
-    assert time.monotonic() - began < 10 * 0.5, "one after the other would take six seconds"
+    assert most > 1, "one after the other, one at most is begun and not ended"
 
 
 async def test_after_making_room_it_serves_what_it_served(
@@ -116,7 +131,7 @@ async def test_after_making_room_it_serves_what_it_served(
     await server.activate(2)
     fake.set(generate="slow")
     written = asyncio.create_task(ask(server, "word " * 10))
-    await asyncio.sleep(0.1)
+    await until(lambda: server._writing)
     assert await server.make_room()
     assert written.done()
     assert (await written).startswith("v2 says: word")
@@ -142,7 +157,7 @@ async def test_an_answer_without_an_end_does_not_keep_everybody_waiting(
 ) -> None:
     monkeypatch.setattr(embedded, "_ROOM_SECONDS", 0.05)
     with server._counted():
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(patience(30)):
             assert not await server.make_room()
         assert await ask(server, "Hello?") == "v0 says: Hello?"
         assert server.healthy()
@@ -192,6 +207,5 @@ async def test_ending_a_hanging_sampler_takes_no_longer_than_it_must(
 ) -> None:
     monkeypatch.setattr(sampler_process, "_STOP_SECONDS", 0.2)
     freeze(server)
-    began = time.monotonic()
-    await server.stop()
-    assert time.monotonic() - began < 3
+    async with asyncio.timeout(patience(3)):
+        await server.stop()

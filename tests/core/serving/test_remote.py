@@ -19,6 +19,7 @@ from goodbot.testing.serving_base import Answering, answered, asking
 
 from tests.core.serving import tiny
 from tests.core.serving.remote import parts, started, until
+from tests.support import patience
 
 
 @pytest.fixture
@@ -232,5 +233,5 @@ async def test_stopping_does_not_wait_for_a_server_that_is_gone(
 ) -> None:
     await server.load(1, two[0])
     await vllm.down()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(patience(5)):
         await server.stop()

@@ -25,7 +25,7 @@ from tests.core.serving import tiny, vllm_install
 from tests.core.serving.expected import QUESTION, logprobs, prompt
 from tests.core.serving.remote import parts, started
 from tests.end_to_end.taught import RATINGS, Bot, questions
-from tests.support import free_port
+from tests.support import free_port, patience
 
 pytestmark = [pytest.mark.serving, pytest.mark.timeout(600)]
 APART = 1e-3
@@ -62,7 +62,7 @@ class Vllm:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 env={**os.environ, **_ENVIRONMENT},
             )  # fmt: skip
-        end = time.monotonic() + 300
+        end = time.monotonic() + patience(300)
         while not self._answers():
             assert self._process.poll() is None, self._log.read_text()[-3000:]
             assert time.monotonic() < end, self._log.read_text()[-3000:]
@@ -77,7 +77,7 @@ class Vllm:
 
     def _answers(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/health", timeout=5):
+            with urllib.request.urlopen(f"{self.url}/health", timeout=patience(5)):
                 return True
         except (urllib.error.URLError, OSError):
             return False
@@ -191,5 +191,5 @@ def test_a_whole_goodbot_learns_on_it(vllm: Vllm, tmp_path: Path) -> None:
         assert bot.stop() == 0
     finally:
         bot.stop(signal.SIGKILL)
-    with urllib.request.urlopen(f"{vllm.url}/v1/models", timeout=5) as models:
+    with urllib.request.urlopen(f"{vllm.url}/v1/models", timeout=patience(5)) as models:
         assert b"goodbot-v" not in models.read(), "it leaves nothing behind"

@@ -18,7 +18,7 @@ from goodbot.store.migrate import migrations
 
 from tests.core.builders import check, open_bot
 from tests.core.store.golden import content, schema, state_of_0_1_0, version
-from tests.support import missing
+from tests.support import missing, patience
 
 ROOT = Path(__file__).parents[3]
 BEFORE = "87e11b0"
@@ -87,7 +87,7 @@ def used(code: Path, home: Path) -> list[str]:
     path = os.pathsep.join(str(code / part) for part in ("core", "connectors", "training", "."))
     done = subprocess.run(
         [sys.executable, "-c", USED_BY_THE_RELEASE_BEFORE, str(code), str(home)],
-        cwd=code, capture_output=True, text=True, check=False, timeout=100,
+        cwd=code, capture_output=True, text=True, check=False, timeout=patience(100),
         env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

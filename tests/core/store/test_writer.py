@@ -14,6 +14,7 @@ from goodbot.store import Store
 from goodbot.store.writer import MAX_BATCH, explain
 
 from tests.core.builders import rows
+from tests.support import patience
 
 
 @pytest.fixture
@@ -130,9 +131,9 @@ async def test_even_a_failed_rollback_leaves_nobody_waiting(store: Store) -> Non
     used = store._writing
     used.commit = used.rollback = broken  # type: ignore[method-assign]
     with pytest.raises(StoreError):
-        await asyncio.wait_for(store.write(put("a")), 5)
+        await asyncio.wait_for(store.write(put("a")), patience(5))
     assert on_disk(store.path) == set()
-    assert await asyncio.wait_for(store.write(put("b")), 5) == "b"
+    assert await asyncio.wait_for(store.write(put("b")), patience(5)) == "b"
     assert store._writing is not used
     assert on_disk(store.path) == {"b"}
 
@@ -246,7 +247,7 @@ async def test_nobody_waits_for_ever_when_it_closes_on_a_full_queue(
     for _ in range(3):
         await asyncio.sleep(0)
     await store.close()
-    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
+    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), patience(10))
     stored = {result for result in results if isinstance(result, str)}
     assert stored == on_disk(store.path)
     assert all(isinstance(result, (str, StoreError)) for result in results)

@@ -20,6 +20,7 @@ from goodbot.web.server import HttpServer
 
 from tests.core.builders import until
 from tests.core.web.asking import get, raw
+from tests.support import patience
 
 PAGE = b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -84,7 +85,7 @@ class Caller:
     async def ended(self) -> bool:
         """Whether it is closed, by now or soon."""
         with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(patience(20)):
                 return await self._reader.read(1) == b""
         return True
 
@@ -121,7 +122,7 @@ async def test_a_crowd_that_comes_at_once_and_asks_is_answered() -> None:
         asking = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(300)]
         for one in asking:
             one.sendall(PAGE)
-            one.settimeout(20)
+            one.settimeout(patience(20))
         said = [await asyncio.to_thread(one.recv, 1 << 16) for one in asking]
         assert {answer.split(b" ")[1] for answer in said} == {b"200"}
         for one in asking:
@@ -170,7 +171,7 @@ async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered
 async def test_a_head_has_its_time_in_all_however_busily_it_trickles(
     asked_before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", patience(0.3))
     async with listening() as server:
         caller = await Caller.call(server)
         if asked_before:
@@ -194,7 +195,7 @@ async def test_a_head_that_grows_and_grows_is_not_kept(
     asked_before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T17: 128 headers of 8 KiB each would be two MiB of memory for everybody who begins to ask."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 60.0)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", patience(60))
     async with listening() as server:
         caller = await Caller.call(server)
         if asked_before:
@@ -230,12 +231,12 @@ async def test_a_body_is_no_head_however_slowly_it_comes() -> None:
 async def test_who_waits_between_two_requests_may_take_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", limit := patience(0.3))
     async with listening() as server:
         caller = await Caller.call(server, PAGE[:10])
         caller.say(PAGE[10:])
         assert await caller.asks() == "200"
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(2 * limit)
         assert await caller.asks() == "200"
         caller.close()
 
@@ -244,8 +245,9 @@ async def test_what_has_come_in_time_is_not_cut_off_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A live line, or an answer that is long under way, has no body that it could be late with."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
-    monkeypatch.setattr(connections, "BODY_SECONDS", 0.1)
+    limit = patience(0.3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", limit)
+    monkeypatch.setattr(connections, "BODY_SECONDS", limit)
 
     async def line(request: web.Request) -> web.WebSocketResponse:
         line = web.WebSocketResponse()
@@ -259,7 +261,7 @@ async def test_what_has_come_in_time_is_not_cut_off_after_it(
         response = web.StreamResponse()
         await response.prepare(request)
         for _ in range(4):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(limit)
             await response.write(b"%d " % length)
         return response
 
@@ -270,7 +272,7 @@ async def test_what_has_come_in_time_is_not_cut_off_after_it(
         aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as client,
     ):
         async with client.ws_connect("/line") as talk:
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(2 * limit)
             await talk.send_str("still here")
             assert (await talk.receive_str()) == "still here"
         async with client.post("/stream", data=b"x" * 100_000) as response:

@@ -18,6 +18,7 @@ from goodbot.web.http import PORT, Http
 from tests.core.builders import open_bot, until
 from tests.core.web.asking import get, raw
 from tests.core.web.site import OTHER, SPEC, Site, SiteSettings, served
+from tests.support import patience
 
 
 async def test_a_connector_s_page_is_answered_beside_the_health(
@@ -230,17 +231,17 @@ async def test_a_socket_that_is_left_half_open_is_closed(
     tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither who says nothing, nor who never ends a head or a body, holds a connection for ever."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
-    monkeypatch.setattr(connections, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", patience(0.3))
+    monkeypatch.setattr(connections, "BODY_SECONDS", patience(0.3))
     async with served(tmp_path, unused_tcp_port):
         for begun in (b"", b"GET /page HTTP/1.1\r\nHost: loc"):
             reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
             writer.write(begun)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(patience(10)):
                 assert await reader.read() == b""
             writer.close()
         head = b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nx"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             status, _, _ = await raw(unused_tcp_port, head)
         assert status == 408
 
@@ -273,7 +274,7 @@ async def test_what_is_under_way_ends_with_the_app_that_answers_it(
     await until(lambda: site.asked)
     await http.unmount()
     with pytest.raises((ConnectionError, IndexError)):
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, patience(10))
     assert (await get(unused_tcp_port, "/page"))[0] == 503
     await http.mount({"web": site.routes()}, lambda _: True)
     assert (await get(unused_tcp_port, "/page"))[0] == 200

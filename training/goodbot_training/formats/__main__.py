@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -19,7 +20,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _terminate)
     lines = worker.Lines()
     worker.give_way()
-    threading.Thread(target=worker.outlive_nobody, name="parent", daemon=True).start()
+    watch = threading.Thread(target=worker.outlive_nobody, args=(os.getppid(),), daemon=True)
+    watch.start()
     try:
         try:
             raw: Any = json.loads(sys.stdin.buffer.readline())

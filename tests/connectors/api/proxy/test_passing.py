@@ -17,6 +17,7 @@ from yarl import URL
 from tests.connectors.api.proxy import requests
 from tests.connectors.api.proxy.ground import Ground, Scripted, far_side, proxied
 from tests.connectors.api.proxy.upstream import TEXT, Upstream
+from tests.support import patience
 
 SECONDS = 30.0
 ODD = b'{ "model":"m-1",  "messages": [{"role":"user","content":"na\\u00efve \xe2\x98\x82"}], "x_new": 1e2 }'
@@ -89,7 +90,7 @@ async def test_an_answer_is_kept_before_its_end_leaves(
     await ground.host.wait(lambda: bool(ground.host.attempts), SECONDS)
     assert not answering.done()
     ground.host.release()
-    status, turn, _ = await asyncio.wait_for(answering, SECONDS)
+    status, turn, _ = await asyncio.wait_for(answering, patience(SECONDS))
     assert (status, bool(turn)) == (200, True)
 
 
@@ -137,7 +138,7 @@ async def _kept_before_the_end(ground: Ground, web: aiohttp.ClientSession, path:
     assert ENDS[path] not in got
     assert not reading.done()
     ground.host.release()
-    await asyncio.wait_for(reading, SECONDS)
+    await asyncio.wait_for(reading, patience(SECONDS))
     assert ENDS[path] in got
     assert len(await ground.captured()) == len(ground.host.attempts) == 1
 
@@ -187,7 +188,7 @@ async def test_the_first_words_are_there_before_the_last_are_written(
     async with web.post(
         ground.url + "/v1/chat/completions", json=body, headers=ground.bearer
     ) as response:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(patience(SECONDS)):
             first = await response.content.readuntil(b"\n\n")
             assert b"assistant" in first
             assert not fake.goes_on.is_set()
@@ -234,7 +235,7 @@ async def test_an_upstream_that_breaks_off_is_no_end(
         ground.url + "/v1/chat/completions", json=body, headers=ground.bearer
     ) as response:
         with pytest.raises(aiohttp.ClientError):
-            await asyncio.wait_for(response.read(), SECONDS)
+            await asyncio.wait_for(response.read(), patience(SECONDS))
     assert ground.host.attempts == []
 
 
@@ -246,9 +247,9 @@ async def test_client_disconnect_cancels_upstream(
     fake.waits = True
     body = {**requests.BODIES[path], "stream": True}
     response = await web.post(ground.url + path, json=body, headers=ground.bearer)
-    await asyncio.wait_for(response.content.readany(), SECONDS)
+    await asyncio.wait_for(response.content.readany(), patience(SECONDS))
     response.close()
-    await asyncio.wait_for(fake.gone.wait(), SECONDS)
+    await asyncio.wait_for(fake.gone.wait(), patience(SECONDS))
     assert ground.host.attempts == []
 
 
@@ -257,7 +258,9 @@ async def test_who_hangs_up_after_the_last_word_has_a_turn_all_the_same(
 ) -> None:
     body = {**requests.CHAT, "stream": True}
     response = await web.post(ground.url + "/v1/chat/completions", json=body, headers=ground.bearer)
-    await asyncio.wait_for(response.content.readuntil(b'"finish_reason": "stop"'), SECONDS)
+    await asyncio.wait_for(
+        response.content.readuntil(b'"finish_reason": "stop"'), patience(SECONDS)
+    )
     response.close()
     [kept] = await ground.captured()
     assert kept.response == TEXT
@@ -270,16 +273,16 @@ async def test_a_reader_that_stalls_holds_the_upstream_back(
     fake.endless = True
     body = {**requests.CHAT, "stream": True}
     response = await web.post(ground.url + "/v1/chat/completions", json=body, headers=ground.bearer)
-    await asyncio.wait_for(response.content.readany(), SECONDS)
+    await asyncio.wait_for(response.content.readany(), patience(SECONDS))
     before, still = -1, 0
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(patience(SECONDS)):
         while still < 10:  # the kernel's buffers fill, then nothing moves any more
             before, was = fake.written, before
             still = still + 1 if before == was else 0
             await asyncio.sleep(0.05)
     assert fake.written < 64 << 20
     response.close()
-    await asyncio.wait_for(fake.gone.wait(), SECONDS)
+    await asyncio.wait_for(fake.gone.wait(), patience(SECONDS))
 
 
 async def test_compressed_answers_go_through_unread(

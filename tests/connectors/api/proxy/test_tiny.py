@@ -15,6 +15,7 @@ from goodbot_training.tiny.chatml import tool_call
 from goodbot_training.tiny.corpus import CALCULATOR
 
 from tests.examples.support import require_backend
+from tests.support import patience
 
 CONFIG = """
 [http]
@@ -38,7 +39,9 @@ async def test_the_tiny_model_is_a_model_like_any_other(
     base = f"http://127.0.0.1:{port}/v1"
     async with (
         App.open(config, open_plugins(config), demo_model=True, grants={}) as app,
-        openai.AsyncOpenAI(api_key=token, base_url=base, max_retries=0, timeout=60.0) as client,
+        openai.AsyncOpenAI(
+            api_key=token, base_url=base, max_retries=0, timeout=patience(60.0)
+        ) as client,
     ):
         messages = [{"role": "user", "content": "What is 12+7?"}]
         raw = await client.chat.completions.with_raw_response.create(

@@ -16,6 +16,7 @@ from aiohttp import WSMsgType, web
 from goodbot.testing.fakes.discord import intents
 from goodbot.testing.fakes.discord.application import Application
 from goodbot.testing.fakes.discord.sessions import Session, Sessions
+from goodbot.testing.patience import patience
 
 Json = dict[str, Any]
 
@@ -207,6 +208,6 @@ class Gateway:
 
     async def settled(self, seconds: float = 10.0) -> None:
         """Wait until every dispatch is on its way to whoever is connected."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(patience(seconds)):
             for socket in list(self.sockets):
                 await socket.flushed()

@@ -25,6 +25,7 @@ from goodbot.testing.fakes.discord.rest import Call, Route
 from goodbot.testing.fakes.discord.sessions import Sessions
 from goodbot.testing.fakes.discord.state import State
 from goodbot.testing.fakes.discord.world import World
+from goodbot.testing.patience import patience
 
 Json = dict[str, Any]
 TOKEN = "NDIwMDAwMTAwMDAwMDAwMDAx.GoodBt.loopback-token_for-tests-only-0123456789"  # noqa: S105  opens nothing
@@ -129,7 +130,7 @@ class FakeDiscord:
 
     async def until(self, done: Callable[[], object], seconds: float = 10.0) -> None:
         """Wait for `done()`."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(patience(seconds)):
             while not done():
                 await asyncio.sleep(0.005)
 

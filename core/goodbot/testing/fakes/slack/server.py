@@ -24,6 +24,7 @@ from goodbot.testing.fakes.slack.people import People
 from goodbot.testing.fakes.slack.requests import Requests
 from goodbot.testing.fakes.slack.sockets import Sockets
 from goodbot.testing.fakes.slack.workspace import View, Workspace
+from goodbot.testing.patience import patience
 
 Json = dict[str, Any]
 _LOADED = (methods_app, methods_chat, methods_conversations)
@@ -102,7 +103,7 @@ class FakeSlack:
 
     async def until(self, done: Callable[[], bool], seconds: float = 10.0) -> None:
         """Wait for something; TimeoutError when it does not come."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(patience(seconds)):
             while not done():
                 await asyncio.sleep(0.005)
 

@@ -20,6 +20,7 @@ from goodbot.testing.fakes.teams.identity import Identity
 from goodbot.testing.fakes.teams.people import Person, World
 from goodbot.testing.fakes.teams.streaming import Streams
 from goodbot.testing.fakes.teams.tenant import Account, Conversation, Tenant
+from goodbot.testing.patience import patience
 
 Json = dict[str, Any]
 APP_ID = "6b00d807-60a0-4d00-8b07-00000000f4c3"
@@ -167,7 +168,7 @@ class FakeTeams:
 
     async def until(self, done: Callable[[], bool], seconds: float = 10.0) -> None:
         """Wait for something; TimeoutError when it does not come."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(patience(seconds)):
             while not done():
                 await asyncio.sleep(0.005)
 
