@@ -81,6 +81,9 @@ class ConnectorSpec:
     setup: str = ""
     """`package.module:Class`, a `ConnectorSetup`; without one, `init` and `doctor` only look at
     the config and the secrets, and `uninstall` leaves the platform alone."""
+    local: bool = False
+    """Its accounts are made at this machine, by whoever owns it: programs, a browser, a terminal. Those
+    that the config calls `me` or `owner` are one person (`goodbot.people.linking`)."""
     api_version: int = API_VERSION
 
     def __post_init__(self) -> None:

@@ -171,7 +171,10 @@ class Connectors:
         self.troubles: dict[str, str] = {}
         """Why one that runs does not work at the moment."""
         self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)
-        self.authorization = Authorization({**configured_grants(config, specs), **grants}, clock)
+        self.authorization = Authorization(
+            {**configured_grants(config, specs), **grants}, clock,
+            local=[name for name, spec in specs.items() if spec.local],
+        )  # fmt: skip
         self.model: OwnModel = NoModel()
         """What answers, set before `build`."""
         self.progress: Callable[[], Mapping[str, Any] | None] = lambda: None

@@ -18,6 +18,7 @@ from goodbot.testing import VirtualClock
 from goodbot.training.going_live import GoingLive
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
+from tests.support import patience
 
 SECRET = "my cat Moustache-7731 lives under the stairs"
 GRANTS = Grants(owners=("owner",), raters=("ada", "rater"), talkers=("talker",))
@@ -75,10 +76,14 @@ async def test_a_crash_before_the_disk_is_wiped_wipes_it_after_the_restart(
             patch.setattr(bot.app.eraser, "sweep", dies)
             assert "Wiping the disk waits" in await forget(bot)
     async with open_bot(tmp_path, grants=GRANTS) as bot:
-        waiting = await rows(bot.store, "SELECT name FROM switches ORDER BY name")
+        waiting = await rows(
+            bot.store, "SELECT name FROM switches WHERE name <> 'teaching since' ORDER BY name"
+        )
         assert waiting == [(forgetting.ERASE,), ("forget loopback:ada",)]
         await bot.app.eraser.sweep()
-        assert await rows(bot.store, "SELECT name FROM switches") == []
+        assert (
+            await rows(bot.store, "SELECT name FROM switches WHERE name <> 'teaching since'") == []
+        )
         assert on_disk(tmp_path, "Moustache-7731") == []
 
 
@@ -489,7 +494,7 @@ async def test_an_answer_under_way_that_repeats_them_is_dropped(tmp_path: Path) 
         )  # fmt: skip
         await bot.chat.host.submit([event])
         await until(lambda: bot.app.dispatcher.answering)
-        await asyncio.sleep(0.1)  # its prompt is made
+        await asyncio.sleep(patience(0.1))  # its prompt is made
         await forget(bot)
         bot.fake.set(generate="ok")
         await until(lambda: len(bot.chat.replies) == 2)

@@ -26,6 +26,7 @@ SPEC = ConnectorSpec(
     requires=("aiohttp",),
     secrets=SECRETS,
     setup="goodbot_connectors.api.setup:ApiSetup",
+    local=True,
 )
 
 
@@ -45,6 +46,10 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
     add = deeds.add_parser("add", help="let a program in; its token is shown once")
     add.add_argument("name", help="what to call the program: it rates under this name")
     add.add_argument("--admin", action="store_true", help="it may train, pause, roll back, too")
+    add.add_argument(
+        "--separate", action="store_true",
+        help="a person of its own (a bot of somebody else's, a test): it has its own vote",
+    )  # fmt: skip
     deeds.add_parser("list", help="which programs may come in")
     remove = deeds.add_parser("remove", help="let a program in no more")
     remove.add_argument("name")

@@ -25,6 +25,8 @@ _CONSENT = (
     'POST /v1/commands {"name": "share", "args": "on"}.'
 )
 
+_MEANT = {"link": "one person with you", "unlink": "a person of its own"}
+
 
 def main(arguments: argparse.Namespace) -> int:
     """Do what the last word says."""
@@ -44,14 +46,22 @@ def _add(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
     may = "may report answers and rate them" + (
         ", and train and roll back" if arguments.admin else ""
     )
-    if not named:
-        try:
-            _people(arguments, settings, ["grant", role, f"{SPEC.name}:{name}"])
-        except GoodbotError as error:
-            may = f"may nothing yet ({error}): `goodbot people grant {role} api:{name}`"
+    who, follows = f"{SPEC.name}:{name}", ""
+    deed = "unlink" if arguments.separate else "link"
+    try:
+        follows = _people(arguments, settings, [deed, who])
+        if not named:
+            granted = _people(arguments, settings, ["grant", role, who])
+            follows = granted if arguments.separate else follows
+    except GoodbotError as error:
+        if not named:
+            may = f"may nothing yet ({error}): `goodbot people grant {role} {who}`"
+        if not follows:
+            follows = f"Then `goodbot people {deed} {who}` makes it {_MEANT[deed]}."
+    asked = arguments.separate and name not in grants.owners
     setup = prepared(ApiSetup, _no_secrets(), own, settings)
     lines = [
-        f"{name} {may}.", *([] if arguments.admin else [_CONSENT]),
+        f"{name} {may}.", *([follows] if follows else []), *([_CONSENT] if asked else []),
         f"Its token, shown this once:\n  {token}",
         f"A line to try it:\n  {curl(setup.address, token)}",
     ]  # fmt: skip
@@ -80,12 +90,14 @@ def _remove(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
     return f"{name} comes in no more. What it has said stays.", {"name": name, "removed": True}
 
 
-def _people(arguments: argparse.Namespace, settings: config.Config, args: list[str]) -> None:
-    """`goodbot people ARGS`, by the daemon or without it. Raises GoodbotError."""
-    if call(arguments.home, "people", args, _quiet) is None:
+def _people(arguments: argparse.Namespace, settings: config.Config, args: list[str]) -> str:
+    """What `goodbot people ARGS` says, by the daemon or without it. Raises GoodbotError."""
+    answer = call(arguments.home, "people", args, _quiet)
+    if answer is None:
         from goodbot.cli import offline
 
-        asyncio.run(offline.run(settings, "people", args, _quiet, server=False))
+        answer = asyncio.run(offline.run(settings, "people", args, _quiet, server=False))
+    return str(answer["text"])
 
 
 def _quiet(_: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ SPEC = ConnectorSpec(
     settings=ClaudeCodeSettings,
     requires=("aiohttp",),
     setup="goodbot_connectors.claude_code.setup:ClaudeCodeSetup",
+    local=True,
 )
 
 

@@ -16,6 +16,7 @@ SPEC = ConnectorSpec(
     message_limit=20_000,
     requires=("aiohttp",),
     setup="goodbot_connectors.codex.setup:CodexSetup",
+    local=True,
 )
 
 

@@ -20,6 +20,7 @@ SPEC = ConnectorSpec(
     capabilities=Capability.BUTTONS | Capability.STREAMING | Capability.EPHEMERAL,
     settings=TerminalSettings,
     message_limit=100_000,
+    local=True,
 )
 
 

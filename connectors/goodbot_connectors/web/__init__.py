@@ -25,6 +25,7 @@ SPEC = ConnectorSpec(
     message_limit=20_000,
     requires=("aiohttp",),
     setup="goodbot_connectors.web.setup:WebSetup",
+    local=True,
 )
 
 

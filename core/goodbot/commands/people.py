@@ -12,21 +12,30 @@ from goodbot import config
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.naming import instead
-from goodbot.people import pairing
-from goodbot.people.authorization import LEVELS, WEB, Grant, Granted, person
-from goodbot.store import people, turns
+from goodbot.people import linking, pairing
+from goodbot.people.authorization import LEVELS, TERMINAL, WEB, Grant, Granted, person
+from goodbot.store import access, people, turns
+from goodbot.store.consent import OWN
 
 _USAGE = (
-    "say `people`, `people grant owner|rater|talker PERSON` or `people revoke PERSON`; "
-    "PERSON is CONNECTOR:ID, or reply to my answer to them"
+    "say `people`, `people grant owner|rater|talker PERSON`, `people revoke PERSON`, or at the machine "
+    "`people link|unlink PERSON`; PERSON is CONNECTOR:ID, or reply to my answer to them"
 )
 ADDED = (
     "What you rate in private goes on teaching me, and others hear what I learn: `/rl share off` keeps "
     "your private chats out. Theirs teach me once they say `/rl share on`."
 )
 """Said to whoever lets somebody in."""
+_JOINED = {
+    silent: "{who} and you are one person: one vote, one inbox, one answer to `share`. What is said "
+    f"there {teaches}. It may no more than before; `goodbot people unlink {{who}}` ends it."
+    for silent, teaches in (
+        (False, "teaches me, as your private chats do, until you say `/rl share off`"),
+        (True, "does not teach me, since you have said `share off`"),
+    )
+}
+_APART = "is a person of its own, with a vote of its own."
 _MAY = {"owner": "may everything", "rater": "may talk and rate", "talker": "may talk"}
-_TERMINAL = "terminal"
 
 
 async def list_or_change(call: Call) -> Result:
@@ -37,6 +46,8 @@ async def list_or_change(call: Call) -> Result:
             return await _grant(call, role, await _person(call, rest))
         case ("revoke", *rest) if len(rest) <= 1:
             return await _revoke(call, await _person(call, rest))
+        case ("link" | "unlink" as deed, who):
+            return await _own(call, await _person(call, [who]), joined=deed == "link")
         case _:
             raise UsageError(_USAGE)
 
@@ -80,9 +91,32 @@ async def _grant(call: Call, role: str, who: str) -> Result:
         e for e in s.authorization.people() if e.person == who and LEVELS[e.role] > LEVELS[role]
     ]
     note = f" By {more[0].source} they are {more[0].role} all the same." if more else ""
-    if who != by:
+    if who not in await s.store.read(lambda db: people.accounts(db, by)):
         note += f" {ADDED}"
     return Result(text=f"{who} {_MAY[role]} now.{note}", data={"person": who, "role": role})
+
+
+async def _own(call: Call, who: str, *, joined: bool) -> Result:
+    """An account of this machine is one person with its owner, or one of its own."""
+    s, by, now = call.services, person(call.user), call.services.clock.now()
+    if call.user.connector != TERMINAL:
+        raise UsageError("that is said at the machine itself; in a private chat `/rl link` does it")
+    if not s.authorization.is_local(who) or who == by:
+        raise UsageError(
+            f"{who} is no program or browser of this machine: `/rl link` there links it with a code"
+        )
+
+    async def operation(db: aiosqlite.Connection) -> bool:
+        if joined:
+            await linking.adopt(db, s.authorization, s.registry.scope, by, who, now)
+        else:
+            await access.tell_once(db, f"{OWN}{who}")  # the next start leaves it so
+            await linking.refold(db, s.registry.scope, await people.unlink(db, who, now))
+        return await access.withholds(db, [who])
+
+    silent = await s.store.write(operation)
+    s.scheduler.wake()
+    return Result(text=_JOINED[silent].format(who=who) if joined else f"{who} {_APART}")
 
 
 async def _revoke(call: Call, who: str) -> Result:
@@ -149,7 +183,7 @@ async def _person(call: Call, words: list[str]) -> str:
 async def pair(call: Call) -> Result:
     """A one-time code, at the machine itself only: whoever can use it there owns the bot anyway."""
     s = call.services
-    if call.user.connector != _TERMINAL:
+    if call.user.connector != TERMINAL:
         raise UsageError("a code is made at the machine itself: `goodbot pair CONNECTOR`")
     if call.args == (WEB,):
         raise UsageError("one logs in to the browser: `goodbot web` makes a link")
@@ -157,7 +191,7 @@ async def pair(call: Call) -> Result:
     settings = await asyncio.to_thread(config.load, s.config.home, s.config.path)
     written = settings.connectors
     installed = s.plugins.connectors().keys() & written.keys()
-    known = sorted({*s.authorization.connectors, *installed} - {_TERMINAL, WEB})
+    known = sorted({*s.authorization.connectors, *installed} - {TERMINAL, WEB})
     if len(call.args) != 1 or call.args[0] not in known:
         raise UsageError(
             f"say which connector: {', '.join(known)}"
@@ -182,7 +216,7 @@ COMMANDS = (
         personal=True,
         run=list_or_change,
         summary="who may talk, rate and administer; grant and revoke",
-        usage="[grant ROLE PERSON|revoke PERSON]",
+        usage="[grant ROLE PERSON|revoke PERSON|link PERSON|unlink PERSON]",
     ),
     Command(
         name="pair",

@@ -10,7 +10,8 @@ from goodbot.commands import confirm
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError, UsageError
-from goodbot.people.authorization import Grant, person
+from goodbot.people import linking
+from goodbot.people.authorization import Grant, origin, person
 from goodbot.store import access, exporting, forgetting, people
 
 _FORGET = "say `forget me`"
@@ -23,10 +24,22 @@ async def share(call: Call) -> Result:
             "say `share on` or `share off`: whether your private chats may train what others talk to"
         )
     on = call.args == ("on",)
-    s = call.services
-    await s.store.write(lambda db: access.set_share(db, person(call.user), on, s.clock.now()))
+    s, who = call.services, person(call.user)
+
+    async def operation(db: aiosqlite.Connection) -> list[str]:
+        # An owner says it for all that is theirs at this machine; a program only for itself.
+        all_here = s.authorization.may(call.user, Grant.ADMINISTER)
+        accounts = await linking.here(db, s.authorization, who) if all_here else [who]
+        for account in accounts:
+            await access.set_share(db, account, on, s.clock.now())
+        return accounts
+
+    accounts = await s.store.write(operation)
     s.scheduler.wake()
-    return Result(text=f"Your private chats {'may' if on else 'do not'} train what others talk to.")
+    of = f" (those of {', '.join(accounts)})" if len(accounts) > 1 else ""
+    return Result(
+        text=f"Your private chats{of} {'may' if on else 'do not'} train what others talk to."
+    )
 
 
 async def forget(call: Call) -> Result:
@@ -68,10 +81,20 @@ async def _forget(call: Call, who: str) -> Result:
     # Linking gives no power over what another account may, so neither does forgetting.
     level, level_of = s.authorization.level(call.user), s.authorization.level_of
     keeps = [account for account in accounts if last_owner or level_of(account) > level]
+    # Who teaches without being asked would, without their `share off`.
+    named = s.authorization.owners(granted=False)
+    silent = [
+        one
+        for one in accounts
+        if one in (*keeps, *named) or origin(one) in named or s.authorization.is_local(one)
+    ]
 
     async def operation(db: aiosqlite.Connection) -> forgetting.Forgotten:
         actor, of = await name(db, call, person(call.user)), await name(db, call, who)
-        done = await forgetting.forget(db, s.registry.scope, s.model, who, keep_grants=keeps)
+        done = await forgetting.forget(
+            db, s.registry.scope, s.model, who, keep_grants=keeps, keep_silent=silent
+        )
+        await linking.put_back(db, s.authorization, s.registry.scope, accounts, now)
         detail = {
             "of": of, "answers": done.answers, "ratings": done.ratings, "quoted": done.quoted,
             "versions": list(done.versions),

@@ -56,20 +56,22 @@ async def _collect(examined: Examined) -> dict[str, Any]:
         specs = examined.plugins.connectors()
     except GoodbotError:
         specs = {}
+    configured = {name: spec for name, spec in specs.items() if name in config.connectors}
+    known = [*_local(), *_configured(examined, configured)]
+    owners = [f"{one['connector']}:{one['id']}" for one in known if one["role"] == "owner"]
     grants: list[people.GrantRow] = []
     opened: list[channels.Channel] = []
-    sharers: list[str] = []
+    sharers = sorted(owners)  # who has set the bot up teaches until they say `share off`
     try:
         async with inspection.look(path(config)) as db:
             if await inspection.current(db):
                 grants = await people.grants(db)
                 opened = await channels.everywhere(db)
-                sharers = await inspection.sharers(db)
+                sharers = await inspection.sharers(db, owners)
     except GoodbotError:
         pass  # nothing is stored, or `goodbot doctor` says why it cannot be read
-    configured = {name: spec for name, spec in specs.items() if name in config.connectors}
     return {
-        "people": [*_local(), *_configured(examined, configured), *map(_given, grants)],
+        "people": [*known, *map(_given, grants)],
         "channels": [*_named(examined, configured), *map(_opened, opened)],
         "shares": sharers,
         "listens": [*_listens(examined), *_taking_calls(examined, configured)],

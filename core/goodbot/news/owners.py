@@ -13,7 +13,7 @@ from goodbot.hookspecs import hookimpl
 from goodbot.news import serving
 from goodbot.news.alarms import advised
 from goodbot.news.courier import Courier, Notice
-from goodbot.store import Store, adapters, canaries, comparisons, news, runs, suspects
+from goodbot.store import Store, access, adapters, canaries, comparisons, news, runs, suspects
 from goodbot.store.adapters import PINNED, AdapterRow
 from goodbot.store.claimable import Pool
 from goodbot.training.scheduler import Readiness
@@ -21,6 +21,10 @@ from goodbot.training.scheduler import Readiness
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 60.0
+_TEACHES = (
+    "What you have rated in private waited, since I talk to others, too. It teaches me now, and others "
+    "hear what I learn: `/rl share off` keeps your private chats out."
+)
 _RUNS = 10
 _OLD_SECONDS = 86400.0
 
@@ -35,6 +39,7 @@ class OwnerNews:
     def __init__(
         self, *, store: Store, registry: AdapterRegistry, courier: Courier, clock: Clock,
         owners: Callable[[], Sequence[str]], readiness: Callable[[], Awaitable[Readiness]],
+        pool: Pool,
     ) -> None:  # fmt: skip
         self._store = store
         self._registry = registry
@@ -42,6 +47,9 @@ class OwnerNews:
         self._clock = clock
         self._owners = owners
         self._readiness = readiness
+        self._pool = pool
+        self._all_know = False
+        """Nobody is left who is to hear that their private chats teach."""
         self._wake = asyncio.Event()
         self._looked_at: tuple[int, int] | None = None
 
@@ -68,6 +76,7 @@ class OwnerNews:
         await self._look_at_runs()
         await self._look_at_serving()
         await self._look_at_ratings()
+        await self._look_at_consent()
 
     async def _look_at_runs(self) -> None:
         last = await self._store.read(lambda db: runs.last_runs(db, self._registry.scope, _RUNS))
@@ -115,6 +124,22 @@ class OwnerNews:
             for owner in self._owners():
                 await self._tell(f"{subject} {owner}", owner, advised(alarm))
         self._looked_at = newest if not found else None
+
+    async def _look_at_consent(self) -> None:
+        """Tell those once whose private ratings waited in an older goodbot, and count now."""
+        if self._all_know:
+            return
+        since = str(self._clock.now())
+        if not await self._store.read(lambda db: access.switch(db, news.TEACHING_SINCE)):
+            await self._store.write(lambda db: access.set_switch(db, news.TEACHING_SINCE, since))
+        keys = {
+            f"teaching {owner}": owner
+            for owner in await self._store.read(lambda db: news.waited(db, self._pool))
+        }
+        for key, owner in keys.items():
+            await self._tell(key, owner, _TEACHES)
+        heard = [await self._store.read(lambda db, k=key: news.told(db, k)) for key in keys]
+        self._all_know = all(heard)
 
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))

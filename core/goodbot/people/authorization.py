@@ -31,6 +31,10 @@ LEVELS = {"owner": Grant.ADMINISTER, "rater": Grant.RATE, "talker": Grant.TALK}
 
 WEB = "web"
 """The connector that one logs in to (`goodbot.people.login`)."""
+TERMINAL = "terminal"
+"""The connector that nobody but this machine's user can open."""
+OWN_NAMES = ("me", "owner")
+"""What the machine's owner is called on the other connectors of this machine."""
 
 _CONFIGURED = {"owner": "owners", "rater": "raters", "talker": "talkers"}
 
@@ -51,8 +55,13 @@ class Granted:
 class Authorization:
     """The allowlists of every connector."""
 
-    def __init__(self, grants: Mapping[str, Grants], clock: Clock | None = None) -> None:
+    def __init__(
+        self, grants: Mapping[str, Grants], clock: Clock | None = None, *,
+        local: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        """`local` are the connectors of this machine (`ConnectorSpec.local`)."""
         self._config = dict(grants)
+        self._local = frozenset(local)
         self._clock = clock or SystemClock()
         self._granted: dict[str, people.GrantRow] = {}
         self._groups: dict[tuple[str, str], tuple[frozenset[str], float]] = {}
@@ -150,6 +159,20 @@ class Authorization:
             for id_ in sorted(self.members(name, group))
         ]
         return sorted(found, key=lambda entry: (people.ROLES.index(entry.role), entry.person))
+
+    def is_local(self, who: str) -> bool:
+        """Whether an account (`connector:id`) was made at this machine, not on a chat platform."""
+        return who.partition(":")[0] in self._local and not origin(who)
+
+    def own(self) -> list[str]:
+        """The accounts that the machine's owner has by the config, the terminal's first."""
+        mine = [
+            f"{name}:{id_}"
+            for name, grants in sorted(self._config.items(), key=lambda one: one[0] != TERMINAL)
+            for id_ in grants.owners
+            if name in self._local and (name == TERMINAL or id_ in OWN_NAMES)
+        ]
+        return mine if TERMINAL in self._config else []
 
     @property
     def connectors(self) -> dict[str, Grants]:

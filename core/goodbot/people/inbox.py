@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import aiosqlite
 
 from goodbot.events import RatingEvent, UserRef, Waiting
+from goodbot.people import linking
 from goodbot.people.authorization import Authorization, Grant, origin, person
 from goodbot.store import Store, waiting
 
@@ -26,29 +27,35 @@ class Inbox:
         before: str, limit: int,
     ) -> Sequence[Waiting]:  # fmt: skip
         """As `ConnectorHost.inbox`; nothing for whoever may not rate."""
-        viewer = viewer_of(self._authorization, user)
-        if viewer is None:
-            return ()
         wanted = waiting.Filter(
             connector=connector, since=since, text=text, rated=rated, before=before
         )
         most = max(1, min(limit, _MOST))
-        return await self._store.read(lambda db: waiting.page(db, viewer, wanted, most))
+
+        async def operation(db: aiosqlite.Connection) -> Sequence[Waiting]:
+            viewer = await viewer_of(db, self._authorization, user)
+            return await waiting.page(db, viewer, wanted, most) if viewer else ()
+
+        return await self._store.read(operation)
 
 
-def viewer_of(authorization: Authorization, user: UserRef) -> waiting.Viewer | None:
+async def viewer_of(
+    db: aiosqlite.Connection, authorization: Authorization, user: UserRef
+) -> waiting.Viewer | None:
     """What the store asks to know of who looks; None for somebody who sees nothing.
 
     Linked accounts are one vote, but each keeps its own chats to itself: whoever takes over one must
-    not read the other's. The account that a login came from is the same one.
+    not read the other's. The account that a login came from is the same one; and an owner at this
+    machine sees what was said in all accounts that they have here.
     """
     if not authorization.may(user, Grant.RATE):
         return None
-    who = person(user)
+    who, owner = person(user), authorization.may(user, Grant.ADMINISTER)
+    linked = await linking.here(db, authorization, who) if owner else []
     return waiting.Viewer(
         person=who,
-        accounts=tuple(account for account in (who, origin(who)) if account),
-        owner=authorization.may(user, Grant.ADMINISTER),
+        accounts=tuple({account for account in (who, origin(who), *linked) if account}),
+        owner=owner,
     )
 
 
@@ -56,7 +63,7 @@ async def shown(
     db: aiosqlite.Connection, authorization: Authorization, event: RatingEvent
 ) -> str | None:
     """The answer that a rating out of the inbox names; None for one that its sender may not see."""
-    viewer = viewer_of(authorization, event.user)
+    viewer = await viewer_of(db, authorization, event.user)
     if viewer is None or event.message_id or not event.turn:
         return None
     return event.turn if await waiting.visible(db, viewer, event.turn) else None

@@ -1,4 +1,8 @@
-"""Joining two accounts of one person, and what that does to what they have rated."""
+"""Joining two accounts of one person, and what that does to what they have rated.
+
+The terminal, the browser and the programs of this machine are its owner's: one person, unless that
+is ended (`unlink`, `people unlink`). What an account may is its own, whatever it is joined with.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ from collections.abc import Sequence
 
 import aiosqlite
 
-from goodbot.store import adapters, ledger, people
+from goodbot.people.authorization import Authorization
+from goodbot.store import Store, access, adapters, ledger, people
+from goodbot.store.consent import OWN
 
 _CHANGED = "a rating that it was trained on counts otherwise since two accounts are one person's"
 
@@ -26,3 +32,50 @@ async def refold(db: aiosqlite.Connection, scope: str, persons: Sequence[str]) -
     """What they rated counts anew; an adapter that learnt it otherwise is not to be used."""
     for turn in await ledger.refold_people(db, persons):
         await adapters.taint(db, scope, turn, _CHANGED)
+
+
+async def here(db: aiosqlite.Connection, authorization: Authorization, who: str) -> list[str]:
+    """The accounts of this one's person at this machine; of one from a chat platform it alone."""
+    if not authorization.is_local(who):
+        return [who]
+    return [one for one in await people.accounts(db, who) if authorization.is_local(one)]
+
+
+async def adopt(
+    db: aiosqlite.Connection, authorization: Authorization, scope: str, first: str, second: str,
+    now: float,
+) -> None:  # fmt: skip
+    """An account of this machine is its owner's own, as `first` is; a `share off` holds for it too."""
+    await access.tell_once(db, f"{OWN}{second}")
+    if await access.withholds(db, await here(db, authorization, first)):
+        await access.set_share(db, second, False, now)
+    await join(db, scope, first, second, now)
+
+
+async def adopt_own(store: Store, authorization: Authorization, scope: str, now: float) -> None:
+    """Join the accounts that the machine's owner has by the config, each once: an `unlink` lasts.
+
+    At the start: who may what is read from the store first.
+    """
+    await authorization.refresh(store)
+    accounts = authorization.own()
+
+    async def operation(db: aiosqlite.Connection) -> None:
+        fresh = [one for one in accounts if await access.tell_once(db, f"{OWN}{one}")]
+        known = [one for one in accounts if one not in fresh]
+        for one in fresh:
+            if one != (first := next(iter(known or accounts))):
+                await adopt(db, authorization, scope, first, one, now)
+
+    await store.write(operation)
+
+
+async def put_back(
+    db: aiosqlite.Connection, authorization: Authorization, scope: str, accounts: Sequence[str],
+    now: float,
+) -> None:  # fmt: skip
+    """After `forget` of these accounts: those of this machine are together as they were."""
+    local = [one for one in accounts if authorization.is_local(one)]
+    for one in local:
+        await access.tell_once(db, f"{OWN}{one}")
+        await join(db, scope, local[0], one, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -29,6 +30,13 @@ async def set_share(db: aiosqlite.Connection, person: str, on: bool, now: float)
     said, other = ("shares", "withheld") if on else ("withheld", "shares")
     await db.execute(f"INSERT OR IGNORE INTO {said} VALUES (?, ?)", (person, now))  # noqa: S608
     await db.execute(f"DELETE FROM {other} WHERE person = ?", (person,))  # noqa: S608
+
+
+async def withholds(db: aiosqlite.Connection, persons: Sequence[str]) -> bool:
+    """Whether one of these has said `share off`."""
+    marks = ", ".join("?" * len(persons))
+    query = f"SELECT 1 FROM withheld WHERE person IN ({marks}) LIMIT 1"  # noqa: S608
+    return first(await fetch(db, query, tuple(persons))) is not None
 
 
 async def tell_once(db: aiosqlite.Connection, person: str) -> bool:

@@ -15,9 +15,13 @@ OWNERS = (
     " UNION ALL SELECT 'web:' || person FROM grants WHERE role = 'owner')"
 )
 """All owners, as a table of one column, `person`."""
-# Named by the config, at the machine, or paired with a code that was made there.
+OWN = "own "
+"""How the notes in `told` begin that name an account which was joined with the owner's at the machine."""
+# Named by the config, at the machine, joined with one of these there, or paired with a code of there.
 _FIRST = (
-    "(SELECT value AS person FROM json_each(:owners)"
+    "(SELECT value AS person FROM json_each(:owners)"  # noqa: S608
+    " UNION ALL SELECT k.person FROM json_each(:owners) o JOIN links f ON f.person = o.value"
+    f" JOIN links k ON k.identity = f.identity JOIN told j ON j.person = '{OWN}' || k.person"
     " UNION ALL SELECT person FROM grants WHERE role = 'owner' AND given_by = 'pairing'"
     " UNION ALL SELECT 'web:' || person FROM grants WHERE role = 'owner' AND given_by = 'pairing')"
 )

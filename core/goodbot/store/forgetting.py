@@ -44,12 +44,13 @@ class Forgotten:
 
 
 async def forget(
-    db: aiosqlite.Connection, scope: str, model: str, person: str, *, keep_grants: Collection[str]
-) -> Forgotten:
+    db: aiosqlite.Connection, scope: str, model: str, person: str, *, keep_grants: Collection[str],
+    keep_silent: Collection[str] = (),
+) -> Forgotten:  # fmt: skip
     """Delete all that is stored of a person, of all their linked accounts.
 
-    The grants of the accounts in `keep_grants` stay. `scope` and `model` are those whose active
-    adapter the scheduler looks after; other pointers are moved to an adapter in good standing here.
+    Grants of the accounts in `keep_grants` stay, and `share off` of those in `keep_silent`. The active
+    adapter of `scope` and `model` is the scheduler's; other pointers go to one in good standing here.
     """
     persons = await people.accounts(db, person)
     mine = await _answers_to(db, persons)
@@ -64,7 +65,7 @@ async def forget(
         await turns.set_prompt(db, turn)
         await db.execute("DELETE FROM pairs WHERE turn = ?", (turn.id,))
     await _clear_inbox(db, persons)
-    await _delete_person(db, persons, keep_grants=keep_grants)
+    await _delete_person(db, persons, keep_grants, keep_silent)
     for who in persons:
         await access.set_switch(db, f"{_TELL}{who}", "1")
     await erase(db)
@@ -260,19 +261,18 @@ async def _clear_inbox(db: aiosqlite.Connection, persons: Sequence[str]) -> None
 
 
 async def _delete_person(
-    db: aiosqlite.Connection, persons: Sequence[str], *, keep_grants: Collection[str]
+    db: aiosqlite.Connection, persons: Sequence[str], keep: Collection[str], silent: Collection[str]
 ) -> None:
     for who in persons:
-        for table, column in (
-            ("shares", "person"), ("withheld", "person"), ("talkers", "person"), ("links", "person"),
-            ("aliases", "person"), ("codes", "subject"),
-        ):  # fmt: skip
-            await db.execute(f"DELETE FROM {table} WHERE {column} = ?", (who,))  # noqa: S608
+        await db.execute("DELETE FROM codes WHERE subject = ?", (who,))
+        for table in ("shares", "talkers", "links", "aliases"):
+            await db.execute(f"DELETE FROM {table} WHERE person = ?", (who,))  # noqa: S608
+        if who not in silent:
+            await db.execute("DELETE FROM withheld WHERE person = ?", (who,))
         # What somebody was told is kept under words one of which is their key.
-        await db.execute(
-            "DELETE FROM told WHERE instr(' ' || person || ' ', ' ' || ? || ' ') > 0", (who,)
-        )
-        if who not in keep_grants:
+        notes = "DELETE FROM told WHERE instr(' ' || person || ' ', ' ' || ? || ' ') > 0"
+        await db.execute(notes, (who,))
+        if who not in keep:
             await people.revoke(db, who)
         for table, column in (
             ("channels", "enabled_by"), ("grants", "given_by"), ("quarantines", "made_by"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiosqlite
 
+from goodbot.store import codec
 from goodbot.store.connection import connect
+from goodbot.store.consent import SHARING
 from goodbot.store.migrate import check, migrations
 from goodbot.store.query import fetch, first
 from goodbot.store.writer import explain
@@ -54,9 +56,10 @@ async def damage(db: aiosqlite.Connection) -> str:
     return "" if found == "ok" else found
 
 
-async def sharers(db: aiosqlite.Connection) -> list[str]:
-    """Who lets private chats be trained on, as `connector:id`."""
-    return [row[0] for row in await fetch(db, "SELECT person FROM shares ORDER BY person")]
+async def sharers(db: aiosqlite.Connection, owners: Sequence[str]) -> list[str]:
+    """Whose private chats may be trained on, as `connector:id`; `owners` are those of the config."""
+    rows = await fetch(db, f"{SHARING} ORDER BY person", {"owners": codec.dump_json(owners)})
+    return [row[0] for row in rows]
 
 
 async def newest(db: aiosqlite.Connection) -> float:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.events import ChannelKind, ChannelRef, Message, UserRef
+from goodbot.store import access
 from goodbot.store.claimable import COUNT, Pool
-from goodbot.store.consent import CONSENT, PERSON
+from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first
@@ -23,6 +24,15 @@ _WAITS = (
     f"SELECT {PERSON} FROM turns t WHERE t.id = :turn AND t.scope = :scope AND t.trainable"  # noqa: S608
     f" AND NOT {CONSENT}"
 )
+_WAITED = (
+    f"SELECT DISTINCT {PERSON} FROM turns t WHERE t.scope = :scope AND t.trainable AND t.rated > 0"  # noqa: S608
+    f" AND t.channel_kind = 'private' AND t.created_at < :since AND {CONSENT}"
+    f" AND {PERSON} NOT IN (SELECT person FROM shares)"
+    " AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = t.spent AND r.finished_at < :since)"
+    f" AND EXISTS (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {OWNERS})"
+)
+TEACHING_SINCE = "teaching since"
+"""The switch that says since when owners teach from private chats although others talk to the bot."""
 _NEWEST = 300
 """Answers that somebody's last questions are looked for in."""
 
@@ -107,6 +117,13 @@ async def raters(db: aiosqlite.Connection, scope: str) -> list[tuple[str, bool]]
         )
     )
     return [(row[3] or row[0], row[2] > (last[0] if last else 0)) for row in rows]
+
+
+async def waited(db: aiosqlite.Connection, pool: Pool) -> list[str]:
+    """Owners whose private ratings waited, by an older goodbot's rule, and count now."""
+    since = await access.switch(db, TEACHING_SINCE)
+    rows = await fetch(db, _WAITED, {**pool.values(), "since": float(since or 0)})
+    return [row[0] for row in rows]
 
 
 async def told_of(db: aiosqlite.Connection, subject: str) -> list[str]:

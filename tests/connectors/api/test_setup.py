@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shlex
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -136,6 +139,43 @@ def test_programs_come_and_go_by_the_command_line(
     assert (code, "no program is called 'ci'" in said) == (2, True)
     code, said = run("add", "a b")
     assert (code, "cannot name a client" in said) == (2, True)
+
+
+def test_a_program_is_its_owner_s_own_unless_it_is_said_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, terminal = tmp_path / "home", f"terminal:{os.geteuid()}"
+
+    def add(*words: str) -> str:
+        assert main(["--home", str(home), "api", "token", "add", *words]) == 0
+        return capsys.readouterr().out
+
+    connected(home)
+    said = add("editor")
+    assert "api:editor and you are one person: one vote, one inbox" in said
+    assert "goodbot people unlink api:editor" in said
+    assert "share" in said
+    assert '"args": "on"' not in said, "it need not agree for itself"
+    said = add("bot", "--separate")
+    assert "api:bot may talk and rate now. What you rate in private goes on teaching me" in said
+    assert '{"name": "share", "args": "on"}' in said
+    assert "one person" not in said
+    assert "one vote" in add("boss", "--admin")
+    assert '{"name": "share", "args": "on"}' in add("stranger", "--admin", "--separate")
+    assert linked(home) == {terminal, "api:me", "api:editor", "api:boss"}
+    add("editor", "--separate")
+    assert linked(home) == {terminal, "api:me", "api:boss"}, "the same name, by somebody else"
+    main(["--home", str(home), "people", "--json"])
+    found = json.loads(capsys.readouterr().out)["people"]
+    assert {one["person"]: one["role"] for one in found} == {
+        terminal: "owner", "api:me": "owner", "api:boss": "owner", "api:stranger": "owner",
+        "api:bot": "rater", "api:editor": "rater",
+    }  # fmt: skip
+
+
+def linked(home: Path) -> set[str]:
+    with contextlib.closing(sqlite3.connect(home / "goodbot.db")) as db:
+        return {person for (person,) in db.execute("SELECT person FROM links")}
 
 
 def test_without_the_connector_no_token_is_made(

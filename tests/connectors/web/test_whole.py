@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -56,9 +57,9 @@ async def test_an_owner_talks_and_rates_and_finds_all_of_it_after_a_restart(
             await owner.key("g")
             await owner.sees("Good. 1 of 8 until the next training.")
             await owner.key("b")
-            await label_is(bot, ("web:owner", -1.0, None))
+            await label_is(bot, (f"terminal:{os.geteuid()}", -1.0, None))
             await owner.key("2")
-            await label_is(bot, ("web:owner", -1.0, -0.5))
+            await label_is(bot, (f"terminal:{os.geteuid()}", -1.0, -0.5))
             await owner.key("c")
             await owner.page.keyboard.type("Too short.")
             await owner.page.keyboard.press("Control+Enter")
@@ -136,7 +137,7 @@ async def test_a_command_and_its_confirmation(
         await owner.sees("/rl status")
         await field.fill("/rl good")
         await owner.page.keyboard.press("Enter")
-        await label_is(bot, ("web:owner", 1.0, None))
+        await label_is(bot, (f"terminal:{os.geteuid()}", 1.0, None))
         await pressed(owner.page.locator("article.bot"), "Good").wait_for()
         await field.fill("/rl reset")
         await owner.page.keyboard.press("Enter")

@@ -60,7 +60,17 @@ def test_everybody_and_every_door_is_listed(home: Path) -> None:
     assert {(c["id"], c["source"]) for c in data["channels"]} == {
         ("-100", "config"), ("-200", "enabled by telegram:44"),
     }  # fmt: skip
-    assert data["shares"] == ["telegram:33"]
+    # Whoever set it up, also as the browser knows who was paired, and whoever has agreed.
+    paired = ["telegram:44", "web:telegram:44"]
+    assert data["shares"] == [
+        "telegram:11",
+        "telegram:33",
+        paired[0],
+        f"terminal:{os.geteuid()}",
+        paired[1],
+    ]
+    store(home, lambda db: access.set_share(db, "telegram:11", False, 1.0))
+    assert "telegram:11" not in security.report(seen, ())["data"]["shares"]
     assert any("0.0.0.0:18100" in row["what"] and "OTHER" in row["who"] for row in data["listens"])
     assert data["tokens"] == [{"name": "GOODBOT_TELEGRAM_TOKEN", "where": "file"}]
     assert {"path": str(home / "secrets.env"), "mode": "600", "uid": os.geteuid()} in data["files"]
