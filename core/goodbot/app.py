@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
+from goodbot import sampling
 from goodbot.answers import Answers
 from goodbot.assembly import SCOPE, Assembly
 from goodbot.clock import Clock, SystemClock
@@ -29,6 +30,8 @@ from goodbot.lock import HomeLock, prepare_home
 from goodbot.model_switch import ModelSwitch
 from goodbot.models import resolve
 from goodbot.news import Courier, OwnerNews
+from goodbot.people import linking
+from goodbot.people.authorization import TERMINAL
 from goodbot.people.erasure import Eraser
 from goodbot.people.groups import RaterGroups
 from goodbot.people.limits import RateLimit
@@ -50,7 +53,6 @@ from goodbot.writing import Writer
 
 logger = logging.getLogger(__name__)
 
-TERMINAL = "terminal"
 _DRAIN_SECONDS = 10.0
 
 
@@ -98,6 +100,7 @@ class App:
             authorization=self.connectors.authorization,
         )  # fmt: skip
         self.server = self._assembly.server(self.model)
+        self.sampling = sampling.of(self.model.path, config.serving.drawn_with)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -120,7 +123,7 @@ class App:
         self.store = await Store.open(self.config.home / "goodbot.db")
         if await self.store.write(lambda db: adoption.adopt(db, SCOPE, self.model.name)):
             logger.info("what was learnt under the model's old name belongs to %s", self.model.name)
-        await self.connectors.authorization.refresh(self.store)
+        await linking.adopt_own(self.store, self.connectors.authorization, SCOPE, self.clock.now())
         self._build()
         waiting = await self.trainer.recover()
         await self.registry.sweep(self.config.home / "staging", keep=waiting)
@@ -155,9 +158,8 @@ class App:
         )  # fmt: skip
         self.dispatcher = Dispatcher(
             store=store, authorization=authorization, plugins=plugins, clock=clock, pool=pool,
-            min_ratings=config.training.min_ratings,
+            min_ratings=config.training.min_ratings, schedule=config.training.schedule,
             limit=RateLimit(config.serving.messages_per_minute, clock),
-            schedule=config.training.schedule,
         )  # fmt: skip
         self.logins = Logins(store=store, clock=clock, authorization=authorization, scope=SCOPE)
         make.tenancy = self.tenancy
@@ -174,28 +176,29 @@ class App:
         )  # fmt: skip
         writer = Writer(
             store=store, server=self.server, dispatcher=self.dispatcher, plugins=plugins, clock=clock,
-            config=config.serving, model=self.model, connectors=running, tenancy=self.tenancy,
-            version_for=self.canary.version_for,
-            may_rate=authorization.may_rate,
+            config=config.serving, sampling=self.sampling, model=self.model, connectors=running,
+            tenancy=self.tenancy, version_for=self.canary.version_for, may_rate=authorization.may_rate,
         )  # fmt: skip
         self.connectors.model = ServedModel(
-            server=self.server, model=self.model, config=config.serving, tenancy=self.tenancy,
-            authorization=authorization, clock=clock, talked=self.scheduler.somebody_talks,
-            active=self.registry.active, version_for=self.canary.version_for,
+            server=self.server, model=self.model, config=config.serving, sampling=self.sampling,
+            tenancy=self.tenancy, authorization=authorization, clock=clock,
+            talked=self.scheduler.somebody_talks, active=self.registry.active,
+            version_for=self.canary.version_for,
         )  # fmt: skip
         self.connectors.progress = lambda: self.scheduler.progress
         answers = Answers(store=store, writer=writer, dispatcher=self.dispatcher, model=self.model)
         self.courier = Courier(store=store, clock=clock, connectors=running)
         self.news = OwnerNews(
             store=store, registry=self.registry, courier=self.courier, clock=clock,
-            owners=authorization.owners, readiness=self.scheduler.readiness,
+            owners=authorization.owners, readiness=self.scheduler.readiness, pool=pool,
         )  # fmt: skip
         plugins.attach(self.news)
         spare = SpareTime(server=self.server, clock=clock, busy=lambda: self.dispatcher.answering)
         self.comparer = Comparer(
             store=store, registry=self.registry, scheduler=self.scheduler, courier=self.courier,
             preparing=Preparing(
-                store=store, registry=self.registry, spare=spare, pool=pool, config=config.serving
+                store=store, registry=self.registry, spare=spare, pool=pool, config=config.serving,
+                sampling=self.sampling,
             ),
             authorization=authorization, clock=clock, pool=pool,
         )  # fmt: skip
@@ -217,15 +220,15 @@ class App:
         services = Services(
             config=config, store=store, clock=clock, authorization=authorization, plugins=plugins,
             dispatcher=self.dispatcher, registry=self.registry, server=self.server,
-            scheduler=self.scheduler, trainer=self.trainer, tenancy=self.tenancy,
-            model_switch=self.model_switch, courier=self.courier, news=self.news,
+            scheduler=self.scheduler, trainer=self.trainer, tenancy=self.tenancy, news=self.news,
+            model_switch=self.model_switch, courier=self.courier, logins=self.logins,
             confirmations=Confirmations(clock), notices=self.notices, eraser=self.eraser,
-            logins=self.logins, connectors=running,
-            connector_errors=self.connectors.problems, web_address=self.connectors.http.address,
-            model=self.model.name, backend=self.backend.name, learning=self.learning,
-            started_at=clock.now(), canary=self.canary, spare=spare, comparer=self.comparer,
+            connectors=running, connector_errors=self.connectors.problems, canary=self.canary,
+            web_address=self.connectors.http.address, model=self.model.name, spare=spare,
+            backend=self.backend.name, learning=self.learning, sampling=self.sampling,
+            started_at=clock.now(), comparer=self.comparer,
             side_by_side=SideBySide(
-                registry=self.registry, spare=spare, config=config.serving,
+                registry=self.registry, spare=spare, config=config.serving, sampling=self.sampling,
                 room=Room.of(shape(self.model.path), config.serving),
             ),
         )  # fmt: skip

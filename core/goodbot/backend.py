@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from goodbot.events import Message
+from goodbot.sampling import UNFILTERED, Filters, unlifted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,6 +86,8 @@ class SampleRequest:
     seed: int = 0
     thinking: bool | None = False
     """Whether it thinks first, where the template lets one choose; None: it does not at all."""
+    filters: Filters = UNFILTERED
+    """What is done to the distribution beside the temperature."""
     conversation: str = ""
     """What it belongs to, opaque: what is kept of an answer serves the next one of the same conversation
     only. Empty: nothing is kept."""
@@ -94,7 +97,9 @@ class SampleRequest:
 class Sampled:
     """One sampled answer, as token ids; the end token is part of `tokens` when it was sampled.
 
-    `logprobs` are the sampler's own, fp32, at its sampling temperature, one a token.
+    `logprobs` are the sampler's own, fp32, one a token: of the distribution that it was drawn from, at its
+    temperature, filtered. By `lifts` the filters made a token likelier (nats); empty where nothing was
+    filtered.
     """
 
     prompt: tuple[int, ...]
@@ -107,6 +112,12 @@ class Sampled:
     thought: str = ""
     thought_tokens: int = 0
     """So many of the first `tokens` are the thought's."""
+    lifts: tuple[float, ...] = ()
+
+    @property
+    def own_logprobs(self) -> tuple[float, ...]:
+        """The policy's own at the temperature, before anything was filtered: what training compares."""
+        return unlifted(self.logprobs, self.lifts)
 
     @property
     def answer_at(self) -> int:

@@ -50,10 +50,10 @@ def storable(event: CaptureEvent) -> CaptureEvent:
     response, thought = _text(event.response), redact(_text(event.thought))
     if not thought and (found := split(response))[0]:
         thought, response = redact(found[0]), found[1]
-        event = replace(event, prompt_tokens=(), tokens=(), logprobs=())
+        event = replace(event, prompt_tokens=(), tokens=(), logprobs=(), lifts=())
     masked = tuple(_each(redact, message) for message in messages), redact(response)
     if masked != (messages, response):
-        event = replace(event, prompt_tokens=(), tokens=(), logprobs=())
+        event = replace(event, prompt_tokens=(), tokens=(), logprobs=(), lifts=())
     return replace(
         event, messages=masked[0], response=masked[1], thought=thought, model=_text(event.model)
     )
@@ -65,8 +65,9 @@ def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: 
         id=turn_id(event), channel=event.channel, talker=event.user, messages=event.messages,
         response=event.response, version=version or 0, model=base, temperature=event.temperature,
         created_at=now, prompt_tokens=event.prompt_tokens, tokens=event.tokens,
-        logprobs=event.logprobs, scope=scope, kind=event.kind, origin="captured",
-        thought=event.thought, thought_tokens=event.thought_tokens,
+        logprobs=event.logprobs, filters=event.filters, lifts=event.lifts, scope=scope,
+        kind=event.kind, origin="captured", thought=event.thought,
+        thought_tokens=event.thought_tokens,
         answered_by="" if version is not None else event.model or base,
     )  # fmt: skip
 
@@ -78,7 +79,9 @@ def _unfit_numbers(event: CaptureEvent) -> str:
         return "Its version must be a whole number, 0 for the base model."
     if event.logprobs and len(event.logprobs) != len(event.tokens):
         return "It must have one log-prob a token."
-    if not all(map(math.isfinite, event.logprobs)):
+    if event.lifts and len(event.lifts) != len(event.logprobs):
+        return "It must have one lift a log-prob."
+    if not all(map(math.isfinite, (*event.logprobs, *event.lifts))):
         return "Its log-probs must be numbers."
     for tokens in (event.prompt_tokens, event.tokens):
         if tokens and not (min(tokens) >= 0 and max(tokens) < _INT32):

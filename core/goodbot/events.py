@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from goodbot.sampling import UNFILTERED, Filters
+
 Message = dict[str, Any]
 """One chat message in the OpenAI shape: `{"role": "user", "content": "..."}`."""
 
@@ -178,6 +180,9 @@ class CaptureEvent(Event):
     """What the model thought before the response. One that the response begins with is split off."""
     thought_tokens: int = 0
     """So many of the last `prompt_tokens` are the thought's."""
+    filters: Filters = UNFILTERED
+    """What was done to the distribution beside the temperature, see `goodbot.server.Generated`."""
+    lifts: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from goodbot.errors import ServerError
 from goodbot.events import ChannelRef, Message, UserRef
+from goodbot.sampling import UNFILTERED, Filters
 from goodbot.secrets import Secret
 from goodbot.server import Piece
 
@@ -38,6 +39,8 @@ class Question:
     """0: as configured."""
     temperature: float | None = None
     """None: as configured."""
+    filters: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Fields of `goodbot.sampling.Filters` that it asks for; the others are as configured."""
     seed: int | None = None
     version: int | None = None
     """None: the one that answers in this conversation."""
@@ -52,10 +55,14 @@ class FarSide:
     key: Secret
     version: int
     fields: Mapping[str, Any]
-    """What a request needs to reach that version and to be drawn from the whole distribution; beside
+    """What a request needs to reach that version and to be drawn as the question is; beside
     `model` a program may have its own way with all of them. `messages` is the question's."""
     tells: bool
     """Whether `fields` ask for token ids and log-probs that are those of the request's temperature."""
+    filters: Filters = UNFILTERED
+    """What an answer to these fields is drawn through."""
+    own: bool = False
+    """Whether those log-probs are the policy's own, of before `filters`."""
 
 
 class OwnModel(ABC):
@@ -70,6 +77,11 @@ class OwnModel(ABC):
     @abstractmethod
     def temperature(self) -> float:
         """As configured."""
+
+    @property
+    def filters(self) -> Filters:
+        """As configured."""
+        return UNFILTERED
 
     @abstractmethod
     def admit(self, user: UserRef, channel: ChannelRef) -> bool:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goodbot.events import Message
+from goodbot.sampling import UNFILTERED, Filters
 from goodbot.thoughts import Thought
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class GenerateRequest:
     temperature: float
     seed: int
     version: int | None = None
+    filters: Filters = UNFILTERED
+    """What is done to the distribution beside the temperature; a server does what it can."""
     conversation: str = ""
     """Opaque; the same for whatever one person says in one place. A server that keeps caches of ours keeps
     one for the next answer of the same conversation, and for nobody else."""
@@ -115,11 +118,17 @@ class Generated:
     """All that the answer was written after: where it thought, the thought, too."""
     tokens: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
-    """One a token, at the temperature of the request, by the policy that wrote it."""
+    """One a token, of the distribution that it was drawn from: at the request's temperature, filtered."""
     thought: str = ""
     """What the model thought before; no part of `text`."""
     thought_tokens: int = 0
     """So many of the last `prompt_tokens` are the thought's."""
+    lifts: tuple[float, ...] = ()
+    """By how many nats the filters made each token likelier than the temperature alone does: `logprobs` minus
+    `lifts` are the policy's own. Zeros where the server tells these. Empty where nothing was filtered, or
+    the server does not tell."""
+    filters: Filters | None = None
+    """What was applied, where that is not what the request asked for."""
 
 
 Piece = str | Thought | Generated

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from goodbot.events import ChannelRef, Event, Message, UserRef
+from goodbot.sampling import UNFILTERED, Filters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +29,11 @@ class Turn:
     prompt_tokens: tuple[int, ...] = ()
     tokens: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
-    """One a token, by the sampler, at `temperature`; empty where the server gave none."""
+    """One a token, by the sampler, at `temperature` and filtered; empty where the server gave none."""
+    filters: Filters = UNFILTERED
+    """What was done to the distribution beside the temperature."""
+    lifts: tuple[float, ...] = ()
+    """By how many nats `filters` made each token likelier; empty where they did not, or nobody tells."""
     scope: str = "default"
     kind: str = "main"
     """`main`, or `side`: an answer that nobody reads, kept but never trained on or rated."""
@@ -58,7 +63,7 @@ class Turn:
             self,
             messages=[*self.messages[:start], *left, self.messages[-1]],
             context=tuple(c for c, keep in zip(self.context, kept, strict=True) if keep),
-            prompt_tokens=(), tokens=(), logprobs=(), thought="", thought_tokens=0,
+            prompt_tokens=(), tokens=(), logprobs=(), lifts=(), thought="", thought_tokens=0,
         )  # fmt: skip
 
     @property
@@ -77,7 +82,7 @@ class Turn:
         kept = [message for message in self.messages[:start] if message["role"] == "system"]
         return replace(
             self, messages=[*kept, *self.messages[start:]], context=(), prompt_tokens=(), tokens=(),
-            logprobs=(), thought="", thought_tokens=0,
+            logprobs=(), lifts=(), thought="", thought_tokens=0,
         )  # fmt: skip
 
     def said(self, which: Callable[[str, str], bool]) -> list[str]:

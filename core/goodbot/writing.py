@@ -36,6 +36,7 @@ from goodbot.events import (
 from goodbot.models import ResolvedModel
 from goodbot.plugins import PluginHost
 from goodbot.prompts import Prompt
+from goodbot.sampling import Sampling
 from goodbot.server import Generated, GenerateRequest, Server
 from goodbot.store import Operation, Store, forgetting, inbox, ledger, retries, turns
 from goodbot.store.retries import Retry
@@ -77,7 +78,8 @@ class Writer:
 
     def __init__(
         self, *, store: Store, server: Server, dispatcher: Dispatcher,
-        plugins: PluginHost, clock: Clock, config: ServingConfig, model: ResolvedModel,
+        plugins: PluginHost, clock: Clock, config: ServingConfig, sampling: Sampling,
+        model: ResolvedModel,
         connectors: Mapping[str, Connector], tenancy: Tenancy,
         version_for: Callable[[ChannelRef], int | None], may_rate: Callable[[UserRef], bool],
     ) -> None:  # fmt: skip
@@ -88,6 +90,7 @@ class Writer:
         self._plugins = plugins
         self._clock = clock
         self.config = config
+        self._sampling = sampling
         self.connectors = connectors
         self._model = model
         self._tenancy = tenancy
@@ -105,9 +108,11 @@ class Writer:
             id=turn_id(asked.event), channel=asked.channel, talker=asked.talker,
             messages=prompt.messages,
             response=generated.text, version=generated.version, model=self._model.name,
-            temperature=self.config.temperature, created_at=self._clock.now(),
+            temperature=self._sampling.temperature, created_at=self._clock.now(),
             prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,
-            logprobs=generated.logprobs, context=prompt.context, thought=generated.thought,
+            logprobs=generated.logprobs, lifts=generated.lifts,
+            filters=self._sampling.filters if generated.filters is None else generated.filters,
+            context=prompt.context, thought=generated.thought,
             thought_tokens=generated.thought_tokens,
         )  # fmt: skip
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
@@ -123,7 +128,8 @@ class Writer:
         request = GenerateRequest(
             messages=list(asked.prompt.messages),
             max_tokens=self.config.max_tokens,
-            temperature=self.config.temperature,
+            temperature=self._sampling.temperature,
+            filters=self._sampling.filters,
             seed=_seed(self.config.seed, asked.event),
             version=self._version_for(asked.channel),
             thinking=self.config.thinking,

@@ -17,6 +17,7 @@ LONG = 300
 LONG_FOR_A_REASON: dict[str, str] = {
     # path: why it is one module
     "core/goodbot/backend.py": "the contract with a backend, to be read as a whole",
+    "core/goodbot/serving/remote.py": "the base of drivers, also of plugins', to be read as a whole",
     "core/goodbot/testing/backend.py": "one suite, which is subclassed as a whole",
 }
 

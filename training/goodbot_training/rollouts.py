@@ -4,6 +4,10 @@ Where the server gave its own token ids and log-probs these are used as they are
 need not be what was sampled. Where it did not, the text is tokenized and scored under the adapter
 version that wrote it; an answer of an unknown version (or of another model) is scored under the
 base and flagged `off_policy`.
+
+All log-probs here are the policies' own, at the temperature: of an answer that was drawn from a filtered
+distribution, what the filters added is taken off again (`backends.filtering` says why). Where the server did
+not tell how much that was, its tokens are scored as if it had told no log-probs.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from goodbot.backend import TokenizedTurn, TrainingBackend
+from goodbot.sampling import unlifted
 
 from goodbot_training.types import Item, Job, data_error
 
@@ -93,7 +98,7 @@ def build_rollouts(
             split=item.split,
             sampling_logprobs=behaviour,
             reference_logprobs=base,
-            off_policy=not item.captured and not _known(item, job),
+            off_policy=not item.scored and not _known(item, job),
         )
         for item, turn, temperature, behaviour, base in zip(
             items, sequences, temperatures, sampling, reference, strict=True
@@ -180,8 +185,8 @@ def _sampling(
     result = list(reference)
     versions: dict[int, list[int]] = {}
     for index, item in enumerate(items):
-        if item.captured:
-            result[index] = np.asarray(item.logprobs, np.float32)
+        if item.scored:
+            result[index] = np.asarray(unlifted(item.logprobs, item.lifts), np.float32)
         elif item.version and _known(item, job):
             versions.setdefault(item.version, []).append(index)
     for version, indices in sorted(versions.items()):

@@ -27,7 +27,7 @@ from goodbot.errors import AdapterError, GoodbotError
 
 from goodbot_training import autopsy
 from goodbot_training.serving_parts import Out, ReadsAhead
-from goodbot_training.types import PROTOCOL, as_mapping, data_error, parse_messages
+from goodbot_training.types import PROTOCOL, as_mapping, data_error, parse_filters, parse_messages
 
 Describe = Callable[[BaseException], tuple[str, str]]
 """An error → its kind and one sentence."""
@@ -241,6 +241,7 @@ class Serving:
             temperature=max(0.0, float(request.get("temperature", 0.8))),
             seed=abs(int(request.get("seed") or 0)),
             thinking=bool(request.get("thinking")),
+            filters=parse_filters(request.get("filters"), "The request"),
             conversation=str(request.get("conversation") or ""),
         )
         first = True
@@ -280,7 +281,7 @@ def _done(answer: Sampled, version: int) -> dict[str, Any]:
         "event": "done", "text": answer.text, "version": version, "finish": answer.finish,
         "thought": answer.thought, "thought_tokens": at,
         "prompt_tokens": [*answer.prompt, *answer.tokens[:at]],
-        "tokens": list(answer.tokens[at:]), "logprobs": list(answer.logprobs[at:]),
+        "tokens": answer.tokens[at:], "logprobs": answer.logprobs[at:], "lifts": answer.lifts[at:],
     }  # fmt: skip
 
 

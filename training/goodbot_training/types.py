@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.events import Message
+from goodbot.sampling import Filters
 
 from goodbot_training.settings import TrainingSettings, as_number, as_whole, data_error, is_whole
 
@@ -73,7 +74,11 @@ class Item:
     prompt_tokens: tuple[int, ...]
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
+    """Of the filtered distribution, by the server that drew them."""
     temperature: float
+    filters: Filters
+    lifts: tuple[float, ...]
+    """By how many nats `filters` made each token likelier."""
     version: int | None
     reward: float
     weight: float
@@ -85,6 +90,11 @@ class Item:
     def captured(self) -> bool:
         """Whether the server gave us its own token ids and log-probs."""
         return bool(self.prompt_tokens and self.tokens and self.logprobs)
+
+    @property
+    def scored(self) -> bool:
+        """Whether the policy's own log-probs are known, and need not be computed: see `filtering`."""
+        return self.captured and (bool(self.lifts) or not self.filters)
 
     @classmethod
     def parse(cls, raw: object) -> Item:
@@ -121,6 +131,11 @@ class Item:
                 for value in _list(item.get("logprobs"), f"{where}: logprobs")
             ),
             temperature=as_number(item.get("temperature", 1.0), f"{where}: temperature"),
+            filters=parse_filters(item.get("filters"), where),
+            lifts=tuple(
+                as_number(value, f"{where}: lifts")
+                for value in _list(item.get("lifts"), f"{where}: lifts")
+            ),
             version=version,
             reward=reward,
             weight=weight,
@@ -130,6 +145,8 @@ class Item:
             raise data_error(f"{where}: temperature must not be negative.")
         if parsed.captured and len(parsed.tokens) != len(parsed.logprobs):
             raise data_error(f"{where}: tokens and logprobs differ in length.")
+        if parsed.lifts and len(parsed.lifts) != len(parsed.logprobs):
+            raise data_error(f"{where}: lifts and logprobs differ in length.")
         if any(value > 1e-3 for value in parsed.logprobs):
             raise data_error(f"{where}: a log-probability is above 0.")
         return parsed
@@ -221,6 +238,14 @@ def _list(value: object, what: str) -> Sequence[Any]:
     if not isinstance(value, list):
         raise data_error(f"{what} is not a list.")
     return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def parse_filters(value: object, where: str) -> Filters:
+    """What was done to a distribution. Raises TrainingError(kind="data")."""
+    try:
+        return Filters.parse(as_mapping(value or {}, f"{where}: filters"))
+    except ValueError as error:
+        raise data_error(f"{where}: {error}.") from None
 
 
 def _ids(value: object, what: str) -> tuple[int, ...]:

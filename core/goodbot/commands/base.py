@@ -11,6 +11,7 @@ from goodbot.clock import Clock
 from goodbot.config import Config
 from goodbot.events import Button, CommandEvent, UserRef
 from goodbot.people.authorization import Authorization, Grant
+from goodbot.sampling import Sampling
 from goodbot.store import Store
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Services:
     backend: str
     learning: str
     """How boldly it learns and what decided that, in one line."""
+    sampling: Sampling
     started_at: float
     confirmations: Confirmations
     notices: Notices

@@ -57,6 +57,7 @@ async def status(call: Call) -> Result:
             asdict(one) for one in await s.store.read(lambda db: set_aside.listed(db, s.model))
         ],
         "reward": s.config.training.reward, "learning": s.learning or None,
+        "sampling": {**s.sampling.data(), "text": str(s.sampling)},
         "alarms": [
             {**asdict(alarm), "text": described(alarm)}
             for alarm in await s.store.read(lambda db: suspects.alarmed(db, s.registry.scope))
@@ -119,6 +120,8 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
     lines.extend(alarm["text"] for alarm in data["alarms"])
     if data["tenancy"] and data["tenancy"]["sharing"] != Sharing.TOGETHER:
         lines.append(f"memory: {data['tenancy']['why']}")
+    lines.append(f"sampling: {data['sampling']['text']}")
+    lines.extend(data["sampling"]["notes"])
     if data["learning"]:
         lines.append(f"learns: {data['learning']}")
     if data["reward"] != "binary":

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from goodbot.adapters import AdapterRegistry
 from goodbot.comparing.spare import SpareTime
 from goodbot.config import ServingConfig
+from goodbot.sampling import Sampling
 from goodbot.server import GenerateRequest
 from goodbot.store import Store, comparisons
 from goodbot.store.claimable import Pool
@@ -32,13 +33,14 @@ class Preparing:
 
     def __init__(
         self, *, store: Store, registry: AdapterRegistry, spare: SpareTime, pool: Pool,
-        config: ServingConfig,
+        config: ServingConfig, sampling: Sampling,
     ) -> None:  # fmt: skip
         self._store = store
         self._registry = registry
         self._spare = spare
         self._pool = pool
         self._config = config
+        self._sampling = sampling
 
     async def prepare(self, comparison: Comparison, owners: Mapping[str, Sequence[str]]) -> bool:
         """Make what is missing for each owner, given with all their accounts; whether all is made.
@@ -83,7 +85,8 @@ class Preparing:
         def request(version: int) -> GenerateRequest:
             return GenerateRequest(
                 messages=turn.messages, max_tokens=min(_TOKENS, self._config.max_tokens),
-                temperature=self._config.temperature, seed=seed, version=version,
+                temperature=self._sampling.temperature, filters=self._sampling.filters, seed=seed,
+                version=version,
             )  # fmt: skip
 
         old = await self._spare.answer(request(comparison.old))
@@ -98,7 +101,8 @@ class Preparing:
                 turn,
                 old=old,
                 new=new,
-                temperature=self._config.temperature,
+                temperature=self._sampling.temperature,
+                filters=self._sampling.filters,
                 seed=seed,
             )
         )

@@ -12,6 +12,7 @@ from goodbot.comparing.spare import SpareTime
 from goodbot.config import ServingConfig
 from goodbot.errors import AdapterError, ServerError, UsageError
 from goodbot.prompts import Room, TooLongError
+from goodbot.sampling import Sampling
 from goodbot.server import BASE, GenerateRequest
 
 _SECONDS = 100.0
@@ -30,11 +31,13 @@ class SideBySide:
     """Asks two versions the same at the same seed; nobody else is delayed or disturbed by it."""
 
     def __init__(
-        self, *, registry: AdapterRegistry, spare: SpareTime, config: ServingConfig, room: Room
-    ) -> None:
+        self, *, registry: AdapterRegistry, spare: SpareTime, config: ServingConfig,
+        sampling: Sampling, room: Room,
+    ) -> None:  # fmt: skip
         self._registry = registry
         self._spare = spare
         self._config = config
+        self._sampling = sampling
         self._room = room
 
     async def ask(self, versions: tuple[int, int], words: str) -> tuple[Said, Said]:
@@ -61,7 +64,8 @@ class SideBySide:
         config = self._config
         request = GenerateRequest(
             messages=list(prompt.messages), max_tokens=config.max_tokens,
-            temperature=config.temperature, seed=config.seed, version=version,
+            temperature=self._sampling.temperature, filters=self._sampling.filters, seed=config.seed,
+            version=version,
         )  # fmt: skip
         return Said(version=version, text=(await self._spare.answer(request)).text)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from goodbot import sampling
 from goodbot.config import http
 from goodbot.config.hours import Hours, is_clock_time
 from goodbot.config.sections import (
@@ -26,6 +27,7 @@ from goodbot.config.sections import (
     ModelConfig,
     PluginsConfig,
     PrivacyConfig,
+    SamplingConfig,
     ServingConfig,
     TrainingConfig,
 )
@@ -41,6 +43,7 @@ __all__ = [
     "ModelConfig",
     "PluginsConfig",
     "PrivacyConfig",
+    "SamplingConfig",
     "ServingConfig",
     "TrainingConfig",
     "default_home",
@@ -220,13 +223,27 @@ def _check(config: Config) -> None:
             raise serving.error(key, f"{key} must be one of: {', '.join(words)}")
     if not 0 <= config.serving.canary < 1:
         raise serving.error("canary", "canary must be 0 (off) or a share below 1")
-    if not 0 < config.serving.temperature < math.inf:
-        raise serving.error(
-            "temperature", "temperature must be above 0: a bot that never varies cannot learn"
-        )
+    _check_sampling(config)
     if config.serving.messages_per_minute < 1:
         raise serving.error("messages_per_minute", "messages_per_minute must be at least 1")
     if config.serving.history_tokens < 0:
         raise serving.error("history_tokens", "history_tokens must be 0 (no history) or more")
     if config.serving.max_tokens < 1 or config.serving.history < 0:
         raise serving.error("max_tokens", "max_tokens must be at least 1 and history at least 0")
+
+
+def _check_sampling(config: Config) -> None:
+    serving, own = config.serving, config.where("serving.sampling")
+    if serving.temperature is not None and serving.sampling.temperature is not None:
+        raise own.error(
+            "temperature", "temperature stands in [serving] too: keep the one in [serving.sampling]"
+        )
+    for where, found in ((config.where("serving"), serving), (own, serving.sampling)):
+        for field_ in dataclasses.fields(SamplingConfig):
+            value: object = getattr(found, field_.name, None)
+            if value is None:
+                continue
+            try:
+                sampling.checked(field_.name, value)
+            except ValueError as error:
+                raise where.error(field_.name, str(error)) from error

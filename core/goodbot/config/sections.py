@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -13,6 +13,17 @@ class ModelConfig:
 
     path: str = ""
     """A local model directory, or the name of one in the hub's cache (`Qwen/Qwen3-0.6B`)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SamplingConfig:
+    """`[serving.sampling]`: what answers are drawn with; None: as the model's makers say."""
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +47,9 @@ class ServingConfig:
     """Where both do not fit into memory: `together`, in `turns`, or `elsewhere`; `auto` finds out."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The server's own settings, `[serving.settings]`."""
-    temperature: float = 0.7
+    temperature: float | None = None
+    """As that of `[serving.sampling]`, where it used to stand."""
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
     max_tokens: int = 512
     thinking: bool = False
     """Whether the model thinks before it answers, where its template lets one choose."""
@@ -51,6 +64,12 @@ class ServingConfig:
     """Of one person who is neither owner nor rater; more are not answered."""
     seed: int = 0
     """Answers are drawn by it and the id of the message, trainings by it alone."""
+
+    @property
+    def drawn_with(self) -> dict[str, float]:
+        """What is said of how answers are drawn, by name."""
+        said = ({"temperature": self.temperature}, asdict(self.sampling))
+        return {name: n for one in said for name, n in one.items() if n is not None}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

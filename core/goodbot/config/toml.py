@@ -87,6 +87,9 @@ def section(cls: type[T], table: Mapping[str, Any], where: Where, also: Iterable
 
 def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
     origin = typing.get_origin(hint)
+    if _is_section(hint) and isinstance(value, dict):
+        inner = Where(where.path, where.source, f"{where.section}.{key}")
+        return section(hint, typing.cast("dict[str, Any]", value), inner)
     if origin in (types.UnionType, typing.Union):
         hint = next(arg for arg in typing.get_args(hint) if arg is not type(None))
         origin = typing.get_origin(hint)
@@ -113,3 +116,7 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
     }
     name = wanted.get(hint, "a list in [ ]" if origin is tuple else "a section")
     raise where.error(key, f"{key} must be {name}, not {value!r}")
+
+
+def _is_section(hint: Any) -> bool:
+    return dataclasses.is_dataclass(hint)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from goodbot import processes
+from goodbot import processes, sampling
 from goodbot.backend import BackendSpec
 from goodbot.doctor import weights
 from goodbot.doctor.checks import fail, failed, ok, short, size, warn
@@ -149,6 +149,18 @@ async def model(examined: Examined) -> Sequence[Check]:
     return [ok("model", text)]
 
 
+async def drawn(examined: Examined) -> Sequence[Check]:
+    """What answers are drawn with, and what of the model's files that leaves out."""
+    try:
+        found = sampling.of(_resolved(examined).path, examined.config.serving.drawn_with)
+    except GoodbotError:
+        return []  # the model's line says it
+    if found.notes:
+        fix = "set it in [serving.sampling]"
+        return [warn("sampling", f"{found}; {'; '.join(found.notes)}", fix)]
+    return [ok("sampling", str(found))]
+
+
 def _unusable(examined: Examined, config: Mapping[str, Any]) -> str:
     """Why the chosen backend cannot load a model of this config, as a clause; empty if it can."""
     training = examined.config.training
@@ -211,5 +223,6 @@ async def room(examined: Examined) -> Sequence[Check]:
 PROBES = (
     Probe(name="backend", run=backend, seconds=_CHILD_SECONDS),
     Probe(name="model", run=model, seconds=30.0),
+    Probe(name="sampling", run=drawn),
     Probe(name="memory", run=room),
 )

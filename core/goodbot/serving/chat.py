@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from goodbot.errors import ServerError
 from goodbot.own_model import FarSide, without_tools
+from goodbot.sampling import Filters
 from goodbot.server import Generated, GenerateRequest
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
@@ -40,12 +41,13 @@ class Completion:
     thought_tokens: int = 0
     """So many of the last `prompt_tokens` are the thought's."""
 
-    def by(self, version: int) -> Generated:
-        """As the answer of a version."""
+    def by(self, version: int, filters: Filters, *, own: bool = False) -> Generated:
+        """As the answer of a version, drawn through `filters`. `own`: its log-probs are of before those."""
         return Generated(
             text=self.text, version=version, finish=self.finish, prompt_tokens=self.prompt_tokens,
             tokens=self.tokens, logprobs=self.logprobs, thought=self.thought,
-            thought_tokens=self.thought_tokens,
+            thought_tokens=self.thought_tokens, filters=filters,
+            lifts=(0.0,) * len(self.logprobs) if own and filters else (),
         )  # fmt: skip
 
 
@@ -54,20 +56,27 @@ Part = str | Thought | Completion
 
 
 def body(name: str, request: GenerateRequest) -> dict[str, Any]:
-    """A request for an answer of `name`: the whole distribution, whatever the server's defaults."""
+    """A request for an answer of `name`, cut by `top_p` alone: no other filter is in OpenAI's API."""
     messages, tools = without_tools(request.messages)
     return {
         "model": name, "messages": messages, "max_tokens": request.max_tokens,
-        "temperature": request.temperature, "top_p": 1.0, "seed": request.seed & 0x7FFFFFFF,
+        "temperature": request.temperature, "top_p": request.filters.top_p, "seed": request.seed & 0x7FFFFFFF,
         **({"tools": tools} if tools else {}),
     }  # fmt: skip
 
 
-def far_side(upstream: Upstream, version: int, fields: Mapping[str, Any]) -> FarSide:
+def far_side(
+    upstream: Upstream,
+    version: int,
+    fields: Mapping[str, Any],
+    filters: Filters,
+    *,
+    own: bool = False,
+) -> FarSide:
     """Where a program may ask `version` itself, with the fields that our own request would have."""
     return FarSide(
         title=upstream.title, url=upstream.url, key=upstream.key, version=version, fields=fields,
-        tells="logprobs" in fields,
+        tells="logprobs" in fields, filters=filters, own=own,
     )  # fmt: skip
 
 

@@ -61,6 +61,7 @@ class EmbeddedServer(Server):
                 "generate", messages=list(request.messages), max_tokens=request.max_tokens,
                 temperature=request.temperature, seed=request.seed, version=request.version,
                 conversation=request.conversation, thinking=request.thinking,
+                filters=request.filters.told(),
             ) as answers:  # fmt: skip
                 async for answer in answers:
                     if answer["event"] == "thought":
@@ -78,6 +79,7 @@ class EmbeddedServer(Server):
                         logprobs=tuple(answer.get("logprobs") or ()),
                         thought=str(answer.get("thought") or ""),
                         thought_tokens=int(answer.get("thought_tokens") or 0),
+                        lifts=tuple(answer.get("lifts") or ()),
                     )
                     return
 

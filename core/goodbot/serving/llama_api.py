@@ -2,9 +2,9 @@
 
 Its own `/completion` rather than the OpenAI-like one: only there the ids of the prompt are ours to give,
 every token's id comes with it, and `post_sampling_probs` makes the probabilities those of the
-distribution that was sampled from, at its temperature. With `samplers: ["temperature"]` that is the whole
-distribution. A piece of text that ends within a character is held back together with its tokens; then
-their number does not fit, and no log-probs are told.
+distribution that was sampled from, at its temperature and after its filters. `samplers` says which those are,
+and in what order; with `["temperature"]` it is the whole distribution. A piece of text that ends within a
+character is held back together with its tokens; then their number does not fit, and no log-probs are told.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from goodbot.errors import ServerError
 from goodbot.events import Message
 from goodbot.own_model import without_tools
+from goodbot.sampling import Filters
 from goodbot.server import GenerateRequest
 from goodbot.serving.chat import Completion, as_list, as_object, ids, number
 from goodbot.serving.sse import EventStream
@@ -64,7 +65,8 @@ async def write(
     answer = _Answer(upstream.place, given, request.temperature)
     body = {
         "prompt": list(given.tokens), "n_predict": request.max_tokens, "temperature": request.temperature,
-        "seed": request.seed & 0x7FFFFFFF, "samplers": ["temperature"], "n_probs": 1,
+        "seed": request.seed & 0x7FFFFFFF, "samplers": samplers(request.filters), "n_probs": 1,
+        **fields(request.filters),
         "post_sampling_probs": True, "cache_prompt": True, "stream": True,
     }  # fmt: skip
     events = EventStream()
@@ -79,6 +81,21 @@ async def write(
     for text in answer.rest():
         yield text
     yield answer.completion()
+
+
+def samplers(filters: Filters) -> list[str]:
+    """Those of llama.cpp that an answer goes through, in our order, which is not its own."""
+    penalties = ["penalties"] if filters.repetition_penalty != 1 else []
+    cuts = [name for name in ("top_k", "top_p", "min_p") if name in filters.told()]
+    return [*penalties, "temperature", *cuts]
+
+
+def fields(filters: Filters) -> dict[str, float]:
+    """Filters as its fields; whatever it has by default is off."""
+    return {
+        "top_k": filters.top_k, "top_p": filters.top_p, "min_p": filters.min_p,
+        "repeat_penalty": filters.repetition_penalty, "repeat_last_n": -1,
+    }  # fmt: skip
 
 
 async def first(upstream: Upstream, given: tuple[int, ...], top: int) -> dict[str, float]:

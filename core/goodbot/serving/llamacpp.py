@@ -108,9 +108,8 @@ class LlamaCppServer(Server):
                     if not isinstance(piece, llama_api.Completion):
                         yield piece
                         continue
-                    yield replace(
-                        piece, prompt_tokens=piece.prompt_tokens if piece.tokens else ()
-                    ).by(version)
+                    prompt = piece.prompt_tokens if piece.tokens else ()
+                    yield replace(piece, prompt_tokens=prompt).by(version, request.filters)
 
     @contextlib.asynccontextmanager
     async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
@@ -122,11 +121,13 @@ class LlamaCppServer(Server):
             yield FarSide(
                 title="llama.cpp", url=child.upstream.url, key=child.upstream.key, version=version,
                 fields={
-                    "model": ALIAS, "messages": messages, "max_tokens": request.max_tokens, "top_k": 0,
-                    "temperature": request.temperature, "top_p": 1.0, "min_p": 0.0,
+                    "model": ALIAS, "messages": messages, "max_tokens": request.max_tokens,
+                    "temperature": request.temperature, **llama_api.fields(request.filters),
+                    "samplers": llama_api.samplers(request.filters),
                     "chat_template_kwargs": options(request.thinking),
                     **({"tools": tools} if tools else {}),
                 },
+                filters=request.filters,
                 tells=False,  # its OpenAI API gives log-probs by text, without token ids
             )  # fmt: skip
 

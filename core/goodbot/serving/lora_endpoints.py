@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import logging
 from abc import abstractmethod
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from goodbot.errors import AdapterError, GoodbotError, ServerError
+from goodbot.sampling import Filters
 from goodbot.server import GenerateRequest, ServerParts
 from goodbot.serving import chat, listing, temperature
 from goodbot.serving.chat import Completion
@@ -41,6 +43,8 @@ class LoraServer(RemoteServer):
         super().__init__(parts, title)
         self.follows_temperature = False
         """Whether its log-probs are at the temperature of the request."""
+        self.follows_filters = False
+        """Whether they are those of what filters leave."""
         self._refuses_logprobs = False
 
     @abstractmethod
@@ -52,7 +56,7 @@ class LoraServer(RemoteServer):
         why = await self.lacks()
         self.complaint = f"{self.upstream.place} {why}: {_HOW}" if why else ""
         # Each time: its owner may have started it anew with other options.
-        self.follows_temperature = await self._is_temperature_followed(base)
+        self.follows_temperature, self.follows_filters = await self._are_followed(base)
         return base
 
     async def attach(self, name: str, directory: Path) -> None:
@@ -87,9 +91,20 @@ class LoraServer(RemoteServer):
             raise self.upstream.refused(reply)
 
     def tells_logprobs(self, request: GenerateRequest) -> bool:
-        """Whether what it tells are the log-probs that the tokens are drawn by."""
+        """Whether what it tells are the log-probs that the tokens are drawn by, or those of before filters.
+
+        It may tell those of after a penalty, and before tokens are taken out: they are neither.
+        """
+        if request.filters.repetition_penalty != 1 and not self.follows_filters:
+            return False
         drawn_by = self.follows_temperature or temperature.makes_no_difference(request.temperature)
         return drawn_by and not self._refuses_logprobs
+
+    def takes(self, filters: Filters, *, far: bool = False) -> Filters:
+        return filters
+
+    def tells_own(self, request: GenerateRequest) -> bool:
+        return not self.follows_filters
 
     async def write(
         self, name: str, request: GenerateRequest
@@ -109,29 +124,33 @@ class LoraServer(RemoteServer):
                 yield piece
 
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
+        filters = request.filters
         body = {
             **super().body(name, request),
-            # The model's own generation_config.json may cut the distribution: log-probs would not be
-            # those that the tokens are drawn by.
-            "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0,
+            # All of them: else those of the generation_config.json that the server reads would hold.
+            "top_k": filters.top_k or -1, "min_p": filters.min_p,
+            "repetition_penalty": filters.repetition_penalty,
             "chat_template_kwargs": options(request.thinking),
         }  # fmt: skip
         if self.tells_logprobs(request):
             body["logprobs"] = True
         return body
 
-    async def _is_temperature_followed(self, base: str) -> bool:
+    async def _are_followed(self, base: str) -> tuple[bool, bool]:
+        """Whether its log-probs are of after the temperature, and of after the filters."""
         request = GenerateRequest(
             messages=[{"role": "user", "content": "Hello"}], max_tokens=1, temperature=1.0, seed=0
         )
 
-        async def first(at: float) -> Mapping[str, float]:
-            return await chat.first_tokens(self.upstream, self.body(base, request), 10, at)
+        async def first(at: float, top_k: int = 0) -> Mapping[str, float]:
+            asked = dataclasses.replace(request, filters=Filters(top_k=top_k))
+            return await chat.first_tokens(self.upstream, self.body(base, asked), 10, at)
 
         try:
-            return await temperature.is_followed(first)
+            followed = await temperature.is_followed(first)
+            return followed, temperature.are_filtered(await first(1.0), await first(1.0, top_k=1))
         except ServerError:
-            return False
+            return False, False
 
     def _refusal(self, reply: Reply, directory: Path, path: str) -> GoodbotError:
         """Its answer to a load, as a sentence that says what to do."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.errors import AdapterError, ServerError
+from goodbot.sampling import Filters
 from goodbot.server import AdapterFormat, GenerateRequest, ServerParts
 from goodbot.serving import chat
 from goodbot.serving.remote import RemoteServer
@@ -25,6 +26,8 @@ _OLDEST = (0, 32, 2)
 """Before it, an adapter could be left out without a word (ml-explore/mlx-lm#1745)."""
 _MOST_TOP = 11
 """Likeliest tokens that it tells at most."""
+_WHOLE = 1 << 20
+"""Tokens that a repetition penalty looks back on: all."""
 _NO_SUCH_PATH = "adapter path does not exist"
 
 
@@ -104,11 +107,17 @@ class MlxServer(RemoteServer):
 
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
         body = {
-            **super().body(name, request), **self._model(name), "top_k": 0, "min_p": 0.0,
+            **super().body(name, request), **self._model(name), "top_k": request.filters.top_k,
+            "min_p": request.filters.min_p,
             "chat_template_kwargs": options(request.thinking),
         }  # fmt: skip
+        if (penalty := request.filters.repetition_penalty) != 1:
+            body |= {"repetition_penalty": penalty, "repetition_context_size": _WHOLE}
         del body["seed"]  # a request with one is answered alone, all others wait
         return body
+
+    def takes(self, filters: Filters, *, far: bool = False) -> Filters:
+        return filters
 
     def forgotten(self, error: StatusError) -> bool:
         return _NO_SUCH_PATH in error.reply.words  # whatever goes wrong there is a 404

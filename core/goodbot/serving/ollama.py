@@ -19,11 +19,11 @@ from goodbot.errors import AdapterError, ServerError, UsageError
 from goodbot.models import servers
 from goodbot.models.servers import ServedModel
 from goodbot.models.serving import OLLAMA_TAKES_WHOLE_MODELS_SINCE, numbered, too_old
-from goodbot.own_model import without_tools
+from goodbot.sampling import Filters
 from goodbot.server import BASE, AdapterFormat, GenerateRequest, ServerParts
 from goodbot.serving import listing
 from goodbot.serving.chat import Completion
-from goodbot.serving.ollama_api import OllamaApi, digest_of
+from goodbot.serving.ollama_api import OllamaApi, body, digest_of
 from goodbot.serving.ollama_tags import Made, OllamaSettings, Tags, repository
 from goodbot.serving.remote import RemoteServer
 from goodbot.serving.upstream import StatusError
@@ -80,6 +80,9 @@ class OllamaServer(RemoteServer):
             f"it anew, and the versions belong to the old one. If it is the same model, put "
             f'digest = "{now[:12]}" under [serving.settings]; if not, set [serving] model to the old one'
         )
+
+    def takes(self, filters: Filters, *, far: bool = False) -> Filters:
+        return super().takes(filters, far=far) if far else filters
 
     async def offered(self) -> Collection[str]:
         return await self._api.tags()
@@ -188,7 +191,7 @@ class OllamaServer(RemoteServer):
         if modelfile and blob.replace(":", "-") not in modelfile.replace(":", "-"):
             raise ServerError(f"Ollama made {name} without the file that it was given")
         try:
-            await self._api.first(_body(name, _HELLO))
+            await self._api.first(body(name, _HELLO))
         except ServerError as error:
             raise ServerError(
                 f"Ollama made {name} and cannot run it ({error}): see `ollama ps` for what is in its memory"
@@ -230,7 +233,7 @@ class OllamaServer(RemoteServer):
     ) -> AsyncGenerator[str | Thought | Completion]:
         """One answer. Ollama tells no token ids, so its log-probs are not kept: training recomputes them."""
         self._proven.clear()
-        return self._api.chat(_body(name, request))
+        return self._api.chat(body(name, request))
 
     async def first(self, name: str, request: GenerateRequest, top: int) -> Mapping[str, float]:
         """Empty, too, for a question that was asked before and since when nobody talked.
@@ -241,7 +244,11 @@ class OllamaServer(RemoteServer):
         if asked in self._proven:
             return {}
         told = await self._api.first(
-            {**_body(name, request), "logprobs": True, "top_logprobs": min(top, _MOST_TOLD)}
+            {
+                **body(name, request),
+                "logprobs": True,
+                "top_logprobs": min(top, _MOST_TOLD),
+            }
         )
         self._proven.add(asked)
         return told
@@ -276,20 +283,6 @@ class OllamaServer(RemoteServer):
 _HELLO = GenerateRequest(
     messages=({"role": "user", "content": "Hello"},), max_tokens=1, temperature=0.0, seed=0
 )
-
-
-def _body(name: str, request: GenerateRequest) -> dict[str, Any]:
-    """For `/api/chat`: the whole distribution, whatever the model's own parameters say."""
-    messages, tools = without_tools(request.messages)
-    return {
-        "model": name, "messages": messages, "think": request.thinking,
-        **({"tools": tools} if tools else {}),
-        "options": {
-            "temperature": request.temperature, "seed": request.seed & 0x7FFFFFFF,
-            "num_predict": request.max_tokens, "top_k": 0, "top_p": 1.0, "min_p": 0.0,
-            "repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0,
-        },
-    }  # fmt: skip
 
 
 def _one_file(found: Path, directory: Path) -> Path:

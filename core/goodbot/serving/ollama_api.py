@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.errors import ServerError
+from goodbot.own_model import without_tools
+from goodbot.server import GenerateRequest
 from goodbot.serving.chat import Completion, as_list, as_object, tops
 from goodbot.serving.thinking import Reader
 from goodbot.serving.upstream import Reply, StatusError, Unreachable, Upstream, said
@@ -202,3 +204,19 @@ def digest_of(file: Path) -> str:
 
     with file.open("rb") as opened:
         return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
+
+
+def body(name: str, request: GenerateRequest) -> dict[str, Any]:
+    """For `/api/chat`: the request's filters, whatever the model's own parameters say."""
+    filters = request.filters
+    messages, tools = without_tools(request.messages)
+    return {
+        "model": name, "messages": messages, "think": request.thinking,
+        **({"tools": tools} if tools else {}),
+        "options": {
+            "temperature": request.temperature, "seed": request.seed & 0x7FFFFFFF,
+            "num_predict": request.max_tokens, "top_k": filters.top_k, "top_p": filters.top_p,
+            "min_p": filters.min_p, "repeat_penalty": filters.repetition_penalty,
+            "repeat_last_n": -1, "presence_penalty": 0.0, "frequency_penalty": 0.0,
+        },
+    }  # fmt: skip

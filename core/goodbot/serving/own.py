@@ -17,6 +17,7 @@ from goodbot.models import ResolvedModel
 from goodbot.own_model import FarSide, OwnModel, Question
 from goodbot.people.authorization import Authorization
 from goodbot.prompts import Room
+from goodbot.sampling import Filters, Sampling, merged
 from goodbot.server import BASE, GenerateRequest, Piece, Server
 from goodbot.serving.thinking import chat_template
 from goodbot.training.settings import shape
@@ -27,13 +28,15 @@ class ServedModel(OwnModel):
     """What the configured server serves."""
 
     def __init__(
-        self, *, server: Server, model: ResolvedModel, config: ServingConfig, tenancy: Tenancy,
+        self, *, server: Server, model: ResolvedModel, config: ServingConfig, sampling: Sampling,
+        tenancy: Tenancy,
         authorization: Authorization, clock: Clock, talked: Callable[[], None],
         active: Callable[[], Awaitable[int]], version_for: Callable[[ChannelRef], int | None],
     ) -> None:  # fmt: skip
         """`version_for` as in `Writer`; `active` is what should be live;
         `talked` is told of each question, as the scheduler wants quiet for a training."""
         self._server, self._model, self._config = server, model, config
+        self._sampling = sampling
         self._tenancy, self._authorization, self._clock = tenancy, authorization, clock
         self._talked, self._active, self._version_for = talked, active, version_for
         self._room = Room.of(shape(model.path), config)
@@ -45,7 +48,11 @@ class ServedModel(OwnModel):
 
     @property
     def temperature(self) -> float:
-        return self._config.temperature
+        return self._sampling.temperature
+
+    @property
+    def filters(self) -> Filters:
+        return self._sampling.filters
 
     def admit(self, user: UserRef, channel: ChannelRef) -> bool:
         return self._authorization.may_talk(user, channel, enabled=False)
@@ -110,8 +117,9 @@ class ServedModel(OwnModel):
             messages=list(question.messages),
             max_tokens=question.max_tokens or self._config.max_tokens,
             temperature=(
-                self._config.temperature if question.temperature is None else question.temperature
+                self._sampling.temperature if question.temperature is None else question.temperature
             ),
+            filters=merged(self._sampling.filters, question.filters),
             seed=secrets.randbits(31) if question.seed is None else question.seed & 0x7FFFFFFF,
             version=version, thinking=self._config.thinking,
             conversation="\n".join(

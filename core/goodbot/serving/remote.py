@@ -5,6 +5,7 @@ A subclass says what its server does differently, by overriding:
 * `attach(name, directory)` and `detach(name)`: load an adapter under a name of its own, and forget it.
 * `offered()`: the names that the server has now; by default what `/v1/models` lists. A server that lists no
   adapters returns what the driver itself keeps.
+* `takes(filters)`: those of the filters of an answer that it has; by default `top_p`.
 * `body(name, request)`: the JSON of `/v1/chat/completions`; or `write(name, request)` whole, for another API.
 * `look()`: is it this kind of server, can it do what is needed, and what does it call the base model?
 * `leftovers(directory)`: adapters of ours that an earlier run left there. `pulse()`: is it well?
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping, Sequence
@@ -30,6 +32,7 @@ from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
 from goodbot.models.servers import ServedModel
 from goodbot.own_model import FarSide
+from goodbot.sampling import Filters
 from goodbot.server import BASE, GenerateRequest, Piece, Server, ServerParts
 from goodbot.serving import chat, listing
 from goodbot.serving.chat import Completion, Part
@@ -98,8 +101,16 @@ class RemoteServer(Server):
         return error.reply.status == 404
 
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
-        """A request to `/v1/chat/completions`: the whole distribution, whatever the server's defaults."""
+        """A request to `/v1/chat/completions`: its filters, whatever the server's defaults."""
         return chat.body(name, request)
+
+    def takes(self, filters: Filters, *, far: bool = False) -> Filters:
+        """Those of the filters that the server has; `far`: at `/v1/chat/completions`, with `body`."""
+        return Filters(top_p=filters.top_p)
+
+    def tells_own(self, request: GenerateRequest) -> bool:
+        """Whether its log-probs are the policy's own where it filters: of before that."""
+        return False
 
     def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[Part]:
         """One answer under `name`: its pieces, and one `Completion`."""
@@ -145,6 +156,7 @@ class RemoteServer(Server):
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
         version = self._active if request.version is None else request.version
+        request = dataclasses.replace(request, filters=self.takes(request.filters))
         try:
             async with contextlib.aclosing(self._written(version, request)) as pieces:
                 async for piece in pieces:
@@ -167,7 +179,11 @@ class RemoteServer(Server):
             try:
                 async with contextlib.aclosing(self.write(name, request)) as pieces:
                     async for piece in pieces:
-                        yield piece.by(version) if isinstance(piece, Completion) else piece
+                        if isinstance(piece, Completion):
+                            own = self.tells_own(request)
+                            yield piece.by(version, request.filters, own=own)
+                        else:
+                            yield piece
             except Unreachable as error:
                 self._pulse.down = str(error)
                 raise
@@ -177,7 +193,12 @@ class RemoteServer(Server):
         await self._awake.wait()
         version = self._active if request.version is None else request.version
         with self._flights.on(name := self.name_of(version)):
-            yield chat.far_side(self.upstream, version, self.body(name, request))
+            filters = self.takes(request.filters, far=True)
+            request = dataclasses.replace(request, filters=filters)
+            yield chat.far_side(
+                self.upstream, version, self.body(name, request), filters,
+                own=self.tells_own(request),
+            )  # fmt: skip
 
     async def first_tokens(
         self, messages: Sequence[Message], *, version: int, top: int

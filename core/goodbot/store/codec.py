@@ -21,6 +21,7 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
+from goodbot.sampling import UNFILTERED, Filters
 
 _OPEN_EVENTS: dict[str, type[Event]] = {
     "message": MessageEvent, "command": CommandEvent, "press": PressEvent,
@@ -73,6 +74,16 @@ def load_event(text: str) -> Event:
     if "attachments" in raw:
         raw["attachments"] = tuple(raw["attachments"])
     return cls(**raw)
+
+
+def dump_filters(filters: Filters) -> str:
+    """What was done to a distribution, as JSON: what changes nothing is left out."""
+    return dump_json(filters.told())
+
+
+def load_filters(text: str) -> Filters:
+    """The filters that `dump_filters` wrote."""
+    return Filters.parse(json.loads(text)) if text != "{}" else UNFILTERED
 
 
 def pack_ints(values: Sequence[int]) -> bytes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import aiosqlite
 
+from goodbot.sampling import Filters
 from goodbot.server import Generated
 from goodbot.store import adapters, codec, runs, turns
 from goodbot.store.claimable import Pool
@@ -196,7 +196,7 @@ async def made(db: aiosqlite.Connection, comparison: int, owner: str) -> set[str
 
 async def add(
     db: aiosqlite.Connection, comparison: int, owner: str, turn: Turn, *, old: Generated,
-    new: Generated, temperature: float, seed: int,
+    new: Generated, temperature: float, filters: Filters, seed: int,
 ) -> None:  # fmt: skip
     """Keep a pair, unless its prompt has lost words meanwhile because somebody was forgotten."""
     there = await turns.get(db, turn.id)
@@ -204,12 +204,14 @@ async def add(
         return
     await db.execute(
         "INSERT OR IGNORE INTO pairs (comparison, turn, owner, temperature, seed, prompt_tokens,"
-        " old_answer, old_tokens, old_logprobs, new_answer, new_tokens, new_logprobs)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " old_answer, old_tokens, old_logprobs, new_answer, new_tokens, new_logprobs,"
+        " filters, old_lifts, new_lifts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             comparison, turn.id, owner, temperature, seed, codec.pack_ints(new.prompt_tokens),
             old.text, codec.pack_ints(old.tokens), codec.pack_floats(old.logprobs),
             new.text, codec.pack_ints(new.tokens), codec.pack_floats(new.logprobs),
+            codec.dump_filters(filters if new.filters is None else new.filters),
+            codec.pack_floats(old.lifts), codec.pack_floats(new.lifts),
         ),
     )  # fmt: skip
 
@@ -248,35 +250,6 @@ async def tally(db: aiosqlite.Connection, comparison: int) -> Tally:
     """What was chosen so far, by all owners."""
     query = "SELECT coalesce(choice, 'open'), count(*) FROM pairs WHERE comparison = ? GROUP BY 1"
     return Tally(**dict(await fetch(db, query, (comparison,))))
-
-
-async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
-    """By turn, the pairs between which somebody has chosen, oldest first, as JSON takes them.
-
-    `preferred` is the version whose answer was the better one, null where both were the same. Token
-    ids and log-probs (at `temperature`) are empty where the server did not tell them.
-    """
-    rows = await fetch(
-        db,
-        "SELECT p.turn, c.old, c.new, p.old_answer, p.old_tokens, p.old_logprobs, p.new_answer,"  # noqa: S608
-        " p.new_tokens, p.new_logprobs, p.prompt_tokens, p.temperature, p.seed, p.choice, p.chosen_by,"
-        " p.chosen_at FROM pairs p JOIN comparisons c ON c.id = p.comparison"
-        f" WHERE {CHOSEN} ORDER BY p.chosen_at, p.id",
-    )
-    found: dict[str, list[dict[str, Any]]] = {}
-    for turn, old, new, *said, prompt, temperature, seed, choice, who, at in rows:
-        answers = [
-            {
-                "version": version, "text": text, "tokens": list(codec.unpack_ints(tokens)),
-                "logprobs": list(codec.unpack_floats(logprobs)),
-            }
-            for version, (text, tokens, logprobs) in ((old, said[:3]), (new, said[3:]))
-        ]  # fmt: skip
-        found.setdefault(turn, []).append({
-            "answers": answers, "preferred": {"old": old, "new": new}.get(choice), "by": who, "at": at,
-            "prompt_tokens": list(codec.unpack_ints(prompt)), "temperature": temperature, "seed": seed,
-        })  # fmt: skip
-    return found
 
 
 async def sums(

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import claimable, comparisons, feedback, quarantine, turns
+from goodbot.store import claimable, codec, comparisons, feedback, quarantine, turns
 from goodbot.store.query import fetch
 
 EXPORTS = "exports"
@@ -23,7 +23,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
 
     `ratings` is by rater (`connector:id`), in [-1, 1], or `[thumb, stars]`; `instead_of` is the answer
     that a retry was to replace. `choices` are pairs of answers to the same messages, of which an owner
-    preferred one (see `comparisons.chosen`).
+    preferred one (see `chosen`).
     """
     rows = await fetch(
         db,
@@ -40,7 +40,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
     for remark in await feedback.remarks(db, ids):
         about = {"kind": remark.kind.value, "rater": remark.rater, "text": remark.text}
         said[remark.turn].append(about)
-    choices = await comparisons.chosen(db)
+    choices = await chosen(db)
     found: list[dict[str, Any]] = []
     for id_, instead_of, ratings in rows:
         turn = stored[id_]
@@ -59,6 +59,42 @@ def free(home: Path, stem: str) -> Path:
     place = home / EXPORTS
     names = (f"{stem}{f'-{number}' if number > 1 else ''}.jsonl" for number in itertools.count(1))
     return next(path for name in names if not (path := place / name).exists())
+
+
+async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
+    """By turn, the pairs between which somebody has chosen, oldest first, as JSON takes them.
+
+    `preferred` is the version whose answer was the better one, null where both were the same. Token
+    ids and log-probs (at `temperature`, by `filters`; see `goodbot.turns.Turn`) are empty where the server
+    did not tell them.
+    """
+    rows = await fetch(
+        db,
+        "SELECT p.turn, c.old, c.new, p.old_answer, p.old_tokens, p.old_logprobs, p.new_answer,"  # noqa: S608
+        " p.new_tokens, p.new_logprobs, p.old_lifts, p.new_lifts, p.filters, p.prompt_tokens,"
+        " p.temperature, p.seed, p.choice, p.chosen_by, p.chosen_at"
+        " FROM pairs p JOIN comparisons c ON c.id = p.comparison"
+        f" WHERE {comparisons.CHOSEN} ORDER BY p.chosen_at, p.id",
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for turn, old, new, *said, prompt, temperature, seed, choice, who, at in rows:
+        old_lifts, new_lifts, filters = said[6:]
+        answers = [
+            {
+                "version": version, "text": text, "tokens": list(codec.unpack_ints(tokens)),
+                "logprobs": list(codec.unpack_floats(logprobs)),
+                "lifts": list(codec.unpack_floats(lifts)),
+            }
+            for version, (text, tokens, logprobs), lifts in (
+                (old, said[:3], old_lifts), (new, said[3:6], new_lifts)
+            )
+        ]  # fmt: skip
+        found.setdefault(turn, []).append({
+            "answers": answers, "preferred": {"old": old, "new": new}.get(choice), "by": who, "at": at,
+            "prompt_tokens": list(codec.unpack_ints(prompt)), "temperature": temperature,
+            "filters": json.loads(filters), "seed": seed,
+        })  # fmt: skip
+    return found
 
 
 def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:

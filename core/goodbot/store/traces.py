@@ -128,16 +128,16 @@ async def enrich(db: aiosqlite.Connection, turn: str, seen: Turn, *, same: bool)
     """
     rows = await db.execute(
         "UPDATE turns SET messages = ?, response = ?, prompt_tokens = ?, tokens = ?, logprobs = ?,"
-        " temperature = ?, version = ?, answered_by = ?, thought = ?, thought_tokens = ?"
-        " WHERE id = ? AND answered_by <> ''"
+        " temperature = ?, filters = ?, lifts = ?, version = ?, answered_by = ?, thought = ?,"
+        " thought_tokens = ? WHERE id = ? AND answered_by <> ''"
         " AND tokens = x'' AND spent IS NULL AND (rated = 0 OR ?)"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (
             codec.dump_json(list(seen.messages)), seen.response,
             codec.pack_ints(seen.prompt_tokens), codec.pack_ints(seen.tokens),
-            codec.pack_floats(seen.logprobs), seen.temperature, seen.version, seen.answered_by,
-            seen.thought, seen.thought_tokens, turn,
-            same,
+            codec.pack_floats(seen.logprobs), seen.temperature, codec.dump_filters(seen.filters),
+            codec.pack_floats(seen.lifts), seen.version, seen.answered_by, seen.thought,
+            seen.thought_tokens, turn, same,
         ),
     )  # fmt: skip
     return rows.rowcount == 1

@@ -18,7 +18,7 @@ from goodbot.turns import Turn
 _COLUMNS = (
     "id, connector, account, channel, channel_kind, thread, talker, messages, response, prompt_tokens,"
     " tokens, logprobs, temperature, model, version, scope, kind, origin, context, created_at,"
-    " answered_by, thought, thought_tokens"
+    " answered_by, thought, thought_tokens, filters, lifts"
 )
 
 
@@ -56,7 +56,7 @@ class RatedTurn:
 async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> None:
     """Store an answer; `trainable` False keeps it as context only."""
     await db.execute(
-        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 24)})",  # noqa: S608
+        f"INSERT INTO turns ({_COLUMNS}, trainable) VALUES ({', '.join('?' * 26)})",  # noqa: S608
         (
             turn.id, turn.channel.connector, turn.channel.account, turn.channel.id,
             turn.channel.kind, turn.channel.thread, turn.talker.id,
@@ -64,7 +64,8 @@ async def insert(db: aiosqlite.Connection, turn: Turn, *, trainable: bool) -> No
             codec.pack_ints(turn.tokens), codec.pack_floats(turn.logprobs), turn.temperature,
             turn.model, turn.version, turn.scope, turn.kind, turn.origin,
             codec.dump_json(list(turn.context)), turn.created_at, turn.answered_by,
-            turn.thought, turn.thought_tokens, trainable,
+            turn.thought, turn.thought_tokens, codec.dump_filters(turn.filters),
+            codec.pack_floats(turn.lifts), trainable,
         ),
     )  # fmt: skip
 
@@ -73,11 +74,12 @@ async def set_prompt(db: aiosqlite.Connection, turn: Turn) -> None:
     """Replace the prompt of a stored turn, and the tokens that depend on it."""
     await db.execute(
         "UPDATE turns SET messages = ?, context = ?, prompt_tokens = ?, tokens = ?, logprobs = ?,"
-        " thought = ?, thought_tokens = ? WHERE id = ?",
+        " thought = ?, thought_tokens = ?, lifts = ? WHERE id = ?",
         (
             codec.dump_json(list(turn.messages)), codec.dump_json(list(turn.context)),
             codec.pack_ints(turn.prompt_tokens), codec.pack_ints(turn.tokens),
-            codec.pack_floats(turn.logprobs), turn.thought, turn.thought_tokens, turn.id,
+            codec.pack_floats(turn.logprobs), turn.thought, turn.thought_tokens,
+            codec.pack_floats(turn.lifts), turn.id,
         ),
     )  # fmt: skip
 
@@ -86,7 +88,7 @@ def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
     """The turn in a row of `COLUMNS`."""
     (id_, connector, account, channel, kind, thread, talker, messages, response, prompt_tokens, tokens,
      logprobs, temperature, model, version, scope, turn_kind, origin, context, created_at,
-     answered_by, thought, thought_tokens) = row  # fmt: skip
+     answered_by, thought, thought_tokens, filters, lifts) = row  # fmt: skip
     return Turn(
         id=str(id_),
         channel=ChannelRef(
@@ -110,6 +112,8 @@ def from_row(row: aiosqlite.Row | tuple[object, ...]) -> Turn:
         answered_by=str(answered_by),
         thought=str(thought),
         thought_tokens=int(thought_tokens),  # pyright: ignore[reportArgumentType]
+        filters=codec.load_filters(str(filters)),
+        lifts=codec.unpack_floats(lifts),  # pyright: ignore[reportArgumentType]
     )  # fmt: skip
 
 

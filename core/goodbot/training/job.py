@@ -80,6 +80,7 @@ def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
         "prompt_tokens": turn.prompt_tokens if own else (),
         "tokens": turn.tokens if own else (),
         "logprobs": turn.logprobs if own else (),
-        "temperature": turn.temperature, "version": version,
+        "lifts": turn.lifts if own else (),
+        "temperature": turn.temperature, "filters": turn.filters.told(), "version": version,
         "reward": item.reward, "weight": item.weight, "split": item.split,
     }  # fmt: skip

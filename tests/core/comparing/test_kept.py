@@ -37,12 +37,15 @@ async def test_a_choice_is_exported_with_both_answers(tmp_path: Path) -> None:
         for line, choice in chosen:
             words = line["messages"][-1]["content"]
             assert choice["answers"] == [
-                {"version": v, "text": f"v{v} says: {words}", "tokens": [3, 4], "logprobs": [-0.5, -0.25]}
+                {"version": v, "text": f"v{v} says: {words}", "tokens": [3, 4], "logprobs": [-0.5, -0.25],
+                 "lifts": []}
                 for v in (0, 1)
             ]  # fmt: skip
             assert (choice["preferred"], choice["by"]) == (1, "loopback:owner")
             assert choice["prompt_tokens"] == [1, 2]
-            assert choice["temperature"] == bot.app.config.serving.temperature
+            drawn = bot.app.sampling
+            assert choice["temperature"] == drawn.temperature
+            assert choice["filters"] == drawn.filters.told() == {"top_p": 0.9}
         assert any(line["messages"][-1]["content"] == "never rated" for line, _ in chosen), (
             "what is not learnt yet is asked first"
         )

@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 from goodbot.adapters.formats import Formats
 from goodbot.errors import AdapterError, ServerError
+from goodbot.sampling import Filters
 from goodbot.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
 from goodbot.serving import llamacpp
 from goodbot.serving.llamacpp import LlamaCppServer
@@ -29,7 +30,7 @@ from goodbot.training.child import child_environment
 
 from tests.core.builders import SPEC, server_parts
 from tests.core.serving import tiny
-from tests.support import require
+from tests.support import patience, require
 
 QUESTION = [{"role": "user", "content": "Which city?"}]
 
@@ -100,9 +101,9 @@ async def server(formats: Formats, tmp_path: Path) -> AsyncIterator[LlamaCppServ
     await server.stop()
 
 
-async def ask(server: Server, *, temperature: float = 0.7, version: int | None = None) -> Generated:
+async def ask(server: Server, *, temperature: float = 0.7, **more: Any) -> Generated:
     request = GenerateRequest(
-        messages=QUESTION, max_tokens=200, temperature=temperature, seed=3, version=version
+        messages=QUESTION, max_tokens=200, temperature=temperature, seed=3, **more
     )
     pieces = [piece async for piece in server.generate(request)]
     assert isinstance(pieces[-1], Generated)
@@ -130,6 +131,21 @@ async def test_the_logprobs_are_those_of_the_temperature_that_was_sampled_at(
     first = await server.first_tokens(QUESTION, version=BASE, top=len(texts))
     total = math.log(sum(math.exp(logprob / 0.5) for logprob in first.values()))
     expected = first[texts[answer.tokens[0]]] / 0.5 - total
+    assert answer.logprobs[0] == pytest.approx(expected, abs=1e-3)
+
+
+async def test_the_logprobs_are_those_of_what_its_filters_left(server: LlamaCppServer) -> None:
+    filters = Filters(top_k=3, top_p=0.9)
+    answer = await ask(server, temperature=0.5, filters=filters)
+    assert (answer.filters, answer.lifts) == (filters, ())
+    texts = [*WORDS, END]
+    first = await server.first_tokens(QUESTION, version=BASE, top=len(texts))
+    best = sorted((logprob / 0.5 for logprob in first.values()), reverse=True)[:3]
+    whole = sum(map(math.exp, best))
+    kept = [logprob for n, logprob in enumerate(best) if sum(map(math.exp, best[:n])) < 0.9 * whole]
+    token = first[texts[answer.tokens[0]]] / 0.5
+    assert any(token == pytest.approx(one) for one in kept)
+    expected = token - math.log(sum(map(math.exp, kept)))
     assert answer.logprobs[0] == pytest.approx(expected, abs=1e-3)
 
 
@@ -258,7 +274,7 @@ async def test_the_base_gives_its_memory_back_when_it_is_not_needed(
     monkeypatch.setattr(llamacpp, "_LINGER_SECONDS", 0.05)
     await server.load(1, two[0])
     await server.activate(1)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         while BASE in server._children:  # noqa: ASYNC110  it tells nobody
             await asyncio.sleep(0.01)
     assert (await ask(server, version=BASE)).version == BASE
@@ -287,7 +303,7 @@ async def test_a_program_does_not_outlive_who_guards_it(tmp_path: Path) -> None:
         sys.executable, "-m", "goodbot.serving.guard", "sh", "-c", script,
         stdin=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    end = time.monotonic() + 20
+    end = time.monotonic() + patience(20)
     while not (told.exists() and told.read_text().strip()) and time.monotonic() < end:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     pid = int(told.read_text())
@@ -307,7 +323,7 @@ async def test_a_program_does_not_outlive_its_guard(tmp_path: Path) -> None:
         sys.executable, "-m", "goodbot.serving.guard", "sh", "-c", script,
         stdin=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    end = time.monotonic() + 30
+    end = time.monotonic() + patience(30)
     while not (told.exists() and told.read_text().strip()) and time.monotonic() < end:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     pid = int(told.read_text())
@@ -358,7 +374,7 @@ async def test_one_that_is_still_coming_up_goes_when_it_stops(
 ) -> None:
     fault(tmp_path, start="hangs")
     loading = asyncio.create_task(server.load(1, two[0]))
-    end = time.monotonic() + 30
+    end = time.monotonic() + patience(30)
     while not (server._coming and server._coming.alive) and time.monotonic() < end:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     child = server._coming

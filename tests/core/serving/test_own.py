@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot import sampling
 from goodbot.config import ServingConfig
 from goodbot.errors import AdapterError, ServerError, UsageError
 from goodbot.events import ChannelKind, ChannelRef, UserRef
 from goodbot.models import ResolvedModel
 from goodbot.own_model import NoModel, Question, with_tools
+from goodbot.sampling import Filters
 from goodbot.server import Generated, GenerateRequest, Server
 from goodbot.serving.own import ServedModel
 from goodbot.serving.plugin import VllmSettings
@@ -76,7 +78,8 @@ def own(
     present: Any = Present()
     model = ServedModel(
         server=server, model=ResolvedModel(name="m", path=home), config=ServingConfig(),
-        tenancy=present, authorization=present, clock=VirtualClock(), active=active,
+        sampling=sampling.of(home, {}), tenancy=present, authorization=present,
+        clock=VirtualClock(), active=active,
         talked=lambda: talked.append("x"), version_for=tried,
     )  # fmt: skip
     return model, talked
@@ -99,10 +102,14 @@ async def test_a_program_is_answered_like_a_person(tmp_path: Path) -> None:
     assert end.version == 7  # it meets the version that is tried, as its chat would
     [request] = server.asked
     assert (request.max_tokens, request.temperature) == (512, 0.7)
+    assert request.filters == Filters(top_p=0.9)
     assert talked == ["x"]  # a training waits for quiet
-    await said(model, question(version=5, temperature=0.2, max_tokens=9, seed=3))
+    await said(
+        model, question(version=5, temperature=0.2, max_tokens=9, seed=3, filters={"top_k": 5})
+    )
     assert (server.asked[1].version, server.asked[1].temperature) == (5, 0.2)
     assert (server.asked[1].max_tokens, server.asked[1].seed) == (9, 3)
+    assert server.asked[1].filters == Filters(top_k=5, top_p=0.9)
     assert list(await model.versions()) == [0, 5]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.errors import AdapterError
+from goodbot.sampling import Filters
 from goodbot.server import BASE, Generated, Server
 from goodbot.serving.proof import Fingerprint, Prompt, Verdict, prove
 from goodbot.serving.sglang import SglangServer
@@ -98,9 +99,10 @@ async def test_token_ids_and_log_probs_are_kept_where_they_are_told(
     sglang.original_logprob, sglang.sglext = original, sglext
     async with started(driver(sglang)) as server:
         assert server.follows_temperature is not original
-        request = dataclasses.replace(asking(), temperature=0.7)
+        request = dataclasses.replace(asking(), temperature=0.7, filters=Filters(top_p=0.8))
         whole = [piece async for piece in server.generate(request)][-1]
     assert isinstance(whole, Generated)
+    assert whole.lifts == (0.0,) * len(whole.logprobs), "its log-probs are those of before"
     assert bool(whole.tokens) is bool(whole.logprobs) is (sglext and not original)
 
 

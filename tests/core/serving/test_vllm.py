@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from goodbot.errors import AdapterError, ServerError
-from goodbot.server import BASE, Server
+from goodbot.sampling import Filters
+from goodbot.server import BASE, Generated, Server
 from goodbot.serving.plugin import VllmSettings
 from goodbot.serving.proof import Fingerprint, Prompt, Verdict, prove
 from goodbot.serving.vllm import VllmServer
@@ -247,6 +248,33 @@ async def test_log_probs_are_kept_at_their_temperature_only(
     asked = vllm.asked(CHAT)[-1]
     assert (asked["top_k"], asked["top_p"], asked["min_p"]) == (-1, 1.0, 0.0)
     assert asked["repetition_penalty"] == 1.0
+
+
+@pytest.mark.parametrize("processed", [True, False])
+async def test_filters_are_the_server_s_own_and_what_its_log_probs_are_of_is_known(
+    vllm: FakeVllm, processed: bool
+) -> None:
+    """Those of what was left go with no lifts; those of before go with lifts of 0."""
+    vllm.processed_logprobs = processed
+    filters = Filters(top_k=5, top_p=0.8, min_p=0.01)
+    async with started(driver(vllm)) as server:
+        assert (server.follows_temperature, server.follows_filters) == (processed, processed)
+        request = dataclasses.replace(asking(), temperature=1.0, filters=filters)
+        *_, whole = [piece async for piece in server.generate(request)]
+        async with server.far_side(request) as far:
+            assert far is not None
+            assert (far.tells, far.own, far.filters) == (True, not processed, filters)
+        penalized = dataclasses.replace(request, filters=Filters(repetition_penalty=1.1))
+        *_, other = [piece async for piece in server.generate(penalized)]
+    assert isinstance(whole, Generated)
+    asked = vllm.asked(CHAT)[-2]
+    assert (asked["top_k"], asked["top_p"], asked["min_p"]) == (5, 0.8, 0.01)
+    assert whole.filters == filters
+    assert whole.tokens
+    assert whole.lifts == (() if processed else (0.0,) * len(whole.tokens))
+    assert isinstance(other, Generated)
+    assert vllm.asked(CHAT)[-1]["repetition_penalty"] == 1.1
+    assert bool(other.logprobs) is processed, "after the penalty and before the cut: neither"
 
 
 async def test_a_restart_with_other_options_is_looked_at_anew(vllm: FakeVllm) -> None:

@@ -334,8 +334,8 @@ def test_what_breaks_one_answer_breaks_no_other(
     expected = sampler.sample(ask(2))
     row = decoding.Row.add
 
-    def add(self: Any, token: int, logprob: float, stops: Any) -> None:
-        row(self, token, float("nan") if self.request.seed == 1 else logprob, stops)
+    def add(self: Any, token: int, logprob: float, *rest: Any) -> None:
+        row(self, token, float("nan") if self.request.seed == 1 else logprob, *rest)
 
     monkeypatch.setattr(decoding.Row, "add", add)
     for index in (1, 2):

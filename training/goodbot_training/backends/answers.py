@@ -157,10 +157,10 @@ class Answers(ABC, Generic[Kept]):
         rooms = [one.room for one in (*self._written(), *beside)]
         return not rooms or (len(rooms) < ROWS and sum(rooms) + answer.room <= TOKENS)
 
-    def _add(self, answer: Answer, token: int, logprob: float) -> None:
+    def _add(self, answer: Answer, token: int, logprob: float, lift: float = 0.0) -> None:
         """A token that was written."""
         try:
-            answer.row.add(token, logprob, self._chat.stops)
+            answer.row.add(token, logprob, self._chat.stops, lift)
         except ServerError as error:
             answer.row.finish, answer.error = "failed", error
 

@@ -21,7 +21,7 @@ import numpy as np
 from goodbot_training.backends.abilities import Abilities
 from goodbot_training.backends.answers import PART, Answer, Answers, Batch, By
 from goodbot_training.backends.chat import Chat
-from goodbot_training.backends.decoding import Batchable, BatchableDecoder
+from goodbot_training.backends.decoding import Batchable, BatchableDecoder, drawn
 
 _SPREAD = 64
 """Tokens by which prompts that are read together may differ."""
@@ -194,11 +194,9 @@ class Batching(Answers[Batchable]):
     def _draw(self, steps: Batchable, inputs: np.ndarray, answers: Sequence[Answer]) -> None:
         """A token for each of these rows. Raises what the model raises."""
         rows = [answer.row for answer in answers]
-        temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
-        uniforms = np.asarray([row.uniform() for row in rows], np.float32)
-        tokens, logprobs = steps(inputs, temperatures, uniforms)
-        for answer, token, logprob in zip(answers, tokens, logprobs, strict=True):
-            self._add(answer, token, logprob)
+        found = drawn(steps, inputs, rows, [row.uniform() for row in rows])
+        for answer, (token, logprob, lift) in zip(answers, found, strict=True):
+            self._add(answer, token, logprob, lift)
 
     def _let_go(self, batch: Batch) -> None:
         """Give back the answers of a batch that have ended; the others go on."""

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from goodbot.backend import Sampled, SampleRequest
 from goodbot.errors import ServerError
 from goodbot.events import Message
+from goodbot.sampling import Filters
 
 from goodbot_training.backends.chat import Chat
 from goodbot_training.backends.thoughts import BROKEN, Leading
@@ -29,6 +31,15 @@ _WINDOW, _OVERLAP = 32, 8
 """Tokens that are turned into text again with each new one, and how many of them stay for the next."""
 
 
+@dataclass(frozen=True)
+class Filtered:
+    """How a row is drawn beside its temperature and its uniform."""
+
+    filters: Filters
+    said: Sequence[int] = ()
+    """The tokens that stand in its prompt and its answer, for the penalty; in no order."""
+
+
 class Steps(Protocol):
     """Sequences of one length that grow together, with a KV cache of their own. B rows."""
 
@@ -37,6 +48,14 @@ class Steps(Protocol):
     ) -> tuple[list[int], list[float]]:
         """New ids `(B, S)`, temperatures `(B,)`, uniforms `(B,)` → the drawn token and its log-prob, a
         row each. Temperature 0 takes the likeliest, scored at 1."""
+        ...
+
+    def filtered(
+        self, inputs: Any, temperatures: Floats, uniforms: Floats, rows: Sequence[Filtered]
+    ) -> tuple[list[int], list[float], list[float]]:
+        """As a call, where some rows are drawn from less than the whole distribution: also the lifts, see
+        `filtering`. A row without filters is drawn as by a call. Nothing takes the likeliest out, so
+        temperature 0 knows only the penalty."""
         ...
 
     def read(self, inputs: Any) -> None:
@@ -124,6 +143,19 @@ def too_long(context: int) -> ServerError:
     return ServerError(f"The conversation is longer than the model's {context} tokens.")
 
 
+def drawn(
+    steps: Steps, inputs: Any, rows: Sequence[Row], uniforms: Sequence[float]
+) -> list[tuple[int, float, float]]:
+    """The next token of each row with its log-prob and its lift. Raises what the model raises."""
+    temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
+    numbers = np.asarray(uniforms, np.float32)
+    if any(row.request.filters for row in rows):
+        by = [row.filtered for row in rows]
+        return list(zip(*steps.filtered(inputs, temperatures, numbers, by), strict=True))
+    tokens, logprobs = steps(inputs, temperatures, numbers)
+    return [(token, logprob, 0.0) for token, logprob in zip(tokens, logprobs, strict=True)]
+
+
 class Row:
     """One answer while it grows."""
 
@@ -143,6 +175,8 @@ class Row:
         """Tokens of the answer at most, without the end token."""
         self.tokens: list[int] = []
         self._logprobs: list[float] = []
+        self._lifts: list[float] = []
+        self._said: set[int] = set()
         self._random = np.random.default_rng(request.seed)
         self._chat, self._on_text = chat, on_text
         self._words = 0  # tokens without the end token
@@ -159,12 +193,24 @@ class Row:
         """The number that the next token is drawn with."""
         return self._random.random()
 
-    def add(self, token: int, logprob: float, stops: frozenset[int]) -> None:
+    @property
+    def filtered(self) -> Filtered:
+        """How the next token is drawn."""
+        filters = self.request.filters
+        if filters.repetition_penalty == 1:
+            return Filtered(filters)
+        if not self._said:
+            self._said.update(self.prompt)
+        self._said.update(self.tokens[-1:])
+        return Filtered(filters, tuple(self._said))
+
+    def add(self, token: int, logprob: float, stops: frozenset[int], lift: float = 0.0) -> None:
         """Go on by a token. Raises ServerError for a log-prob that is no number."""
-        if not math.isfinite(logprob):
+        if not (math.isfinite(logprob) and math.isfinite(lift)):
             raise ServerError(_NOT_FINITE)
         self.tokens.append(token)
         self._logprobs.append(logprob)
+        self._lifts.append(lift)
         if token in stops:
             self.finish = "stop"
         else:
@@ -182,6 +228,7 @@ class Row:
             prompt=self.prompt,
             tokens=tuple(self.tokens),
             logprobs=tuple(self._logprobs),
+            lifts=tuple(self._lifts) if self.request.filters else (),
             text="".join(self._pieces),
             finish=self.finish,
             thought=self._leading.thought,

@@ -15,7 +15,14 @@ from goodbot.backend import Sampled, SampleRequest
 
 from goodbot_training.backends.abilities import Abilities
 from goodbot_training.backends.chat import Chat
-from goodbot_training.backends.decoding import Batchable, BatchableDecoder, Decoder, Row, Steps
+from goodbot_training.backends.decoding import (
+    Batchable,
+    BatchableDecoder,
+    Decoder,
+    Row,
+    Steps,
+    drawn,
+)
 
 _ROWS = 128
 """Answers that grow together at most."""
@@ -160,13 +167,9 @@ def _draw(
 ) -> list[int]:
     """The next token of each row; those go on by it whose prompt is read at `place` of the cache."""
     speaking = [not row.finish and (place is None or place >= len(row.prompt)) for row in rows]
-    temperatures = np.asarray([row.request.temperature for row in rows], np.float32)
-    uniforms = np.asarray(
-        [row.uniform() if own else 0.0 for row, own in zip(rows, speaking, strict=True)],
-        np.float32,
-    )
-    tokens, logprobs = steps(inputs, temperatures, uniforms)
-    for row, token, logprob, own in zip(rows, tokens, logprobs, speaking, strict=True):
+    uniforms = [row.uniform() if own else 0.0 for row, own in zip(rows, speaking, strict=True)]
+    found = drawn(steps, inputs, rows, uniforms)
+    for row, (token, logprob, lift), own in zip(rows, found, speaking, strict=True):
         if own:
-            row.add(token, logprob, stops)
-    return tokens
+            row.add(token, logprob, stops, lift)
+    return [token for token, _, _ in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,13 +110,14 @@ def make_requests(
     """The first `count` that the gate samples answers to.
 
     To the job's anchors, or to its items' conversations where none of them is short enough: what is
-    too long to train on is too long to ask.
+    too long to train on is too long to ask. They are filtered as most of the round's own answers were.
     """
 
     def short(anchors: Iterable[Sequence[Message]]) -> list[Sequence[Message]]:
         most = job.settings.max_sequence_tokens
         return [one for one in anchors if len(backend.tokenize(one, "").prompt) < most]
 
+    filters = Counter(item.filters for item in job.items).most_common(1)[0][0]
     anchors = short(job.anchors) or short(item.messages for item in job.items)
     return [
         SampleRequest(
@@ -123,6 +125,7 @@ def make_requests(
             max_tokens=job.settings.gate_max_tokens,
             temperature=temperature,
             thinking=None,  # it is the answer that is judged
+            filters=filters,
             seed=index,  # the same numbers for base and candidate: what differs is the policy
         )
         for index in range(count)
@@ -199,8 +202,8 @@ def _foreign(read: Sequence[Floats], before: Sequence[Sampled]) -> tuple[int, in
 
 
 def _own(answers: Sequence[Sampled]) -> list[Floats]:
-    """What the sampler itself gave the tokens that it chose."""
-    return [np.asarray(answer.logprobs[answer.answer_at :], np.float32) for answer in answers]
+    """What the policy itself gave the tokens that it chose, before anything was filtered."""
+    return [np.asarray(answer.own_logprobs[answer.answer_at :], np.float32) for answer in answers]
 
 
 def _mean_difference(ones: Sequence[Floats], others: Sequence[Floats]) -> float:

@@ -77,7 +77,7 @@ def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers
             break
     line = Line.through(found)
     scale = PORTION / len(requests)
-    own = [np.asarray(row.logprobs[row.answer_at :], np.float32) for row in rows]
+    own = [np.asarray(row.own_logprobs[row.answer_at :], np.float32) for row in rows]
     tokens = sum(len(row.prompt) + len(row.tokens) for row in rows)
     return Answers(
         portion=total(line.at(len(group)) for group in groups) * scale,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from goodbot.errors import GoodbotError
 from goodbot.events import CaptureEvent, Event, Outcome
 from goodbot.own_model import with_tools
+from goodbot.sampling import UNFILTERED, Filters
 from goodbot.turns import turn_id
 
 from goodbot_connectors.api.proxy import kinds, sessions
@@ -58,7 +59,8 @@ class Capture:
 
     async def keep(
         self, call: Call, session: Session, asked: Asked, said: Said, *, raw: str | None = None,
-        version: int | None = None, temperature: float | None = None, lines: bool = False,
+        version: int | None = None, temperature: float | None = None,
+        filters: Filters = UNFILTERED, lines: bool = False,
     ) -> str:  # fmt: skip
         """Store an answer; the turn that it became, empty where it became none. Never raises GoodbotError.
 
@@ -81,6 +83,7 @@ class Capture:
             temperature=_temperature(asked, temperature),
             prompt_tokens=said.prompt_tokens, tokens=said.tokens, logprobs=said.logprobs,
             thought=said.thought, thought_tokens=said.thought_tokens,
+            filters=filters, lifts=said.lifts,
         )  # fmt: skip
         try:
             [receipt] = await self._connector.host.submit([event])

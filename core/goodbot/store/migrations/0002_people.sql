@@ -225,3 +225,10 @@ END;
 -- What the model thought before it answered: so many of the last prompt tokens are the thought's.
 ALTER TABLE turns ADD COLUMN thought TEXT NOT NULL DEFAULT '';
 ALTER TABLE turns ADD COLUMN thought_tokens INTEGER NOT NULL DEFAULT 0;
+-- What was done to the distribution that an answer was drawn from beside the temperature, as JSON ('{}':
+-- nothing, as always before), and by how many nats that made each of its tokens likelier.
+ALTER TABLE turns ADD COLUMN filters TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE turns ADD COLUMN lifts BLOB NOT NULL DEFAULT x'';
+ALTER TABLE pairs ADD COLUMN filters TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE pairs ADD COLUMN old_lifts BLOB NOT NULL DEFAULT x'';
+ALTER TABLE pairs ADD COLUMN new_lifts BLOB NOT NULL DEFAULT x'';

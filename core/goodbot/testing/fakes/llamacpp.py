@@ -26,7 +26,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from goodbot.testing.fakes.policy import END, WORDS, Policy
+from goodbot.testing.fakes.policy import END, WORDS, Policy, at_temperature, cutting
 
 FAULTS = "GOODBOT_FAKE_LLAMACPP"
 """The environment variable with the path of the faults' file."""
@@ -148,7 +148,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _events(self, body: dict[str, Any], *, split: bool) -> Iterable[dict[str, Any]]:
         ids, heat, most = body["prompt"], body["temperature"], body["n_predict"]
         finish, count = "limit", 0
-        for token in self.policy.answer(ids, temperature=heat, seed=body.get("seed", 0), most=most):
+        # Of its fields those count that `samplers` names.
+        cut = cutting({name: body[name] for name in body["samplers"] if name in body})
+        seed = body.get("seed", 0)
+        for token in self.policy.answer(ids, temperature=heat, seed=seed, most=most, cut=cut):
             count += 1
             text = "" if token.text == END else token.text
             finish = "eos" if token.text == END else "limit"
@@ -158,8 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             if body["n_probs"]:
                 told = token.top
                 if body["post_sampling_probs"] and heat > 0:
-                    total = math.log(sum(math.exp(logprob / heat) for logprob in told.values()))
-                    told = {word: logprob / heat - total for word, logprob in told.items()}
+                    told = cut(at_temperature(told, heat))
                 event["completion_probabilities"] = [_entry(token.text, told, body)]
             yield event
         yield {

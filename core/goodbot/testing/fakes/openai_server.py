@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.testing.fakes.policy import END, WORDS, Policy, Token
+from goodbot.testing.fakes.policy import END, WORDS, Policy, Token, at_temperature, cutting
 
 _IDS = {END: 1, **{word: number for number, word in enumerate(WORDS, start=2)}}
 _TEXT = 1000
@@ -128,6 +127,10 @@ class FakeOpenAI:
 
     def unauthorized(self) -> web.Response:
         return web.json_response({"error": "Unauthorized"}, status=401)
+
+    def told(self, body: Mapping[str, Any], token: Token) -> Mapping[str, float]:
+        """The log-probs at the place of a token."""
+        return at_temperature(token.top, (self.processed(body) and body["temperature"]) or 1.0)
 
     def processed(self, body: Mapping[str, Any]) -> bool:
         """Whether log-probs are at the temperature of the request."""
@@ -251,7 +254,7 @@ class FakeOpenAI:
         return [
             *policy.answer(
                 body["messages"], temperature=body["temperature"], seed=body.get("seed", 0),
-                most=body["max_tokens"],
+                most=body["max_tokens"], cut=cutting(body),
             )
         ]  # fmt: skip
 
@@ -262,8 +265,7 @@ class FakeOpenAI:
         text = "" if token.text == END else token.text
         choice: dict[str, Any] = {"index": 0, kind: {"content": text}, "finish_reason": finish}
         if body.get("logprobs"):
-            temperature = body["temperature"] if self.processed(body) else 1.0
-            told = at_temperature(token.top, temperature or 1.0)
+            told = self.told(body, token)
             tops = [*told.items()][: body.get("top_logprobs") or 0]
             choice["logprobs"] = {
                 "content": [
@@ -274,10 +276,3 @@ class FakeOpenAI:
                 ]
             }  # fmt: skip
         return choice
-
-
-def at_temperature(logprobs: Mapping[str, float], temperature: float) -> dict[str, float]:
-    """A distribution that is given at temperature 1, at another one."""
-    scaled = {token: logprob / temperature for token, logprob in logprobs.items()}
-    total = math.log(sum(map(math.exp, scaled.values())))
-    return {token: logprob - total for token, logprob in scaled.items()}

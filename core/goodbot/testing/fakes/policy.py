@@ -6,14 +6,16 @@ import hashlib
 import json
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 WORDS = (
     " the", " a", " Paris", " city", " of", " light", " and", " is", " it", " I", " you", " think",
     " so", " well", " yes", " no", " maybe", " now", ".", ",", "!", " über", " 東京", " ☕",
 )  # fmt: skip
 END = "<|im_end|>"
+Cut = Callable[[Mapping[str, float]], Mapping[str, float]]
 _ADAPTED = 1.5
 """How far an adapter moves a logit, in standard deviations."""
 
@@ -47,9 +49,12 @@ class Policy:
         return {token: logit - total for token, logit in ranked}
 
     def answer(
-        self, messages: object, *, temperature: float, seed: int, most: int
+        self, messages: object, *, temperature: float, seed: int, most: int, cut: Cut | None = None
     ) -> Iterator[Token]:
-        """The tokens of an answer; it ends after the one that ends it, or after `most` (-1: any number)."""
+        """The tokens of an answer; it ends after the one that ends it, or after `most` (-1: any number).
+
+        `cut` says what is left of a distribution at that temperature.
+        """
         chance = random.Random(f"{seed}|{json.dumps(messages)}")  # noqa: S311  a fake
         said: list[str] = []
         while most < 0 or len(said) < most:
@@ -57,12 +62,40 @@ class Policy:
             if temperature <= 0:
                 text = next(iter(told))
             else:
-                weights = [math.exp(logprob / temperature) for logprob in told.values()]
-                [text] = chance.choices([*told], weights)
+                left = told if cut is None else cut(at_temperature(told, temperature))
+                heat = temperature if cut is None else 1.0
+                weights = [math.exp(logprob / heat) for logprob in left.values()]
+                [text] = chance.choices([*left], weights)
             said.append(text)
             yield Token(text=text, logprob=told[text], top=told)
             if text == END:
                 return
+
+
+def at_temperature(logprobs: Mapping[str, float], temperature: float) -> dict[str, float]:
+    """A distribution that is given at temperature 1, at another one."""
+    scaled = {token: logprob / temperature for token, logprob in logprobs.items()}
+    total = math.log(sum(map(math.exp, scaled.values())))
+    return {token: logprob - total for token, logprob in scaled.items()}
+
+
+def cutting(fields: Mapping[str, Any]) -> Cut:
+    """What the fields `top_k`, `top_p` and `min_p` leave of a distribution, the likeliest first."""
+    top_k, top_p, min_p = fields.get("top_k") or 0, fields.get("top_p", 1.0), fields.get("min_p", 0)
+
+    def cut(told: Mapping[str, float]) -> dict[str, float]:
+        ranked = sorted(told.items(), key=lambda pair: -pair[1])
+        left = at_temperature(dict(ranked[:top_k] if top_k > 0 else ranked), 1.0)
+        kept: dict[str, float] = {}
+        mass, best = 0.0, max(left.values())
+        for token, logprob in left.items():
+            if kept and (mass >= top_p or math.exp(logprob - best) < min_p):
+                break
+            kept[token] = logprob
+            mass += math.exp(logprob)
+        return at_temperature(kept, 1.0)
+
+    return cut
 
 
 def _draw(weights: str, place: str, width: float) -> dict[str, float]:

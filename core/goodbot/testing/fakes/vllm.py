@@ -13,9 +13,11 @@ from aiohttp import web
 from goodbot.adapters.manifest import WEIGHTS, check_weights
 from goodbot.errors import AdapterError
 from goodbot.testing.fakes.openai_server import FakeOpenAI
-from goodbot.testing.fakes.policy import Policy, Token
+from goodbot.testing.fakes.policy import Policy, Token, cutting
 
 _MOST_TOP = 20
+_GONE = -9999.0
+"""Its JSON for -inf."""
 
 
 class FakeVllm(FakeOpenAI):
@@ -96,6 +98,13 @@ class FakeVllm(FakeOpenAI):
             salt = str(body.get("cache_salt", "")) if self.salts else ""
             found = self._caches.setdefault((name, salt), found)
         return found
+
+    def told(self, body: Mapping[str, Any], token: Token) -> Mapping[str, float]:
+        whole = super().told(body, token)
+        if not self.processed_logprobs or body["temperature"] <= 0:
+            return whole
+        left = cutting(body)(whole)
+        return {text: left.get(text, _GONE) for text in whole}
 
     def processed(self, body: Mapping[str, Any]) -> bool:
         return self.processed_logprobs

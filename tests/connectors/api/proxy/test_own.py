@@ -10,11 +10,13 @@ from typing import Any
 import aiohttp
 import pytest
 from goodbot.errors import ServerError, UsageError
+from goodbot.sampling import Filters
 from goodbot_connectors.api.proxy.own.calls import CallReader
 from goodbot_connectors.api.proxy.own.deltas import Part
 
 from tests.connectors.api.proxy import requests
 from tests.connectors.api.proxy.ground import Ground, Scripted, proxied
+from tests.support import patience
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a":  1}}</tool_call>'
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
@@ -37,7 +39,7 @@ async def test_what_is_asked_reaches_the_model_as_it_should(tmp_path: Path) -> N
     model = Scripted(says=(CALL,))
     async with proxied(tmp_path, model=model) as ground:
         body = {
-            **requests.TOOLS[CHAT], "model": "gpt-5", "max_tokens": 40, "seed": 7,
+            **requests.TOOLS[CHAT], "model": "gpt-5", "max_tokens": 40, "seed": 7, "top_p": 0.5,
             "messages": [{"role": "developer", "content": "Be kind."}, *requests.ASKED],
         }  # fmt: skip
         status, answer, turn = await ask(ground, CHAT, body, **{"X-Session-Id": "s1"})
@@ -49,10 +51,12 @@ async def test_what_is_asked_reaches_the_model_as_it_should(tmp_path: Path) -> N
         assert question.messages[0]["role"] == "system"
         assert question.messages[0]["tools"] == [requests.TOOL]
         assert (question.max_tokens, question.temperature, question.seed) == (40, 0.5, 7)
+        assert question.filters == {"top_p": 0.5}
         assert (question.version, question.channel.thread, question.user.id) == (None, "s1", "ada")
         [kept] = await ground.captured()
         assert (kept.response, kept.version, kept.temperature) == (CALL, 3, 0.5)
         assert (kept.prompt_tokens, len(kept.tokens), len(kept.logprobs)) == ((1, 2, 3), 1, 1)
+        assert kept.filters == Filters(top_p=0.5)
         assert kept.message_id == turn
         assert kept.messages[0]["tools"] == [requests.TOOL]
 
@@ -77,6 +81,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (CHAT, {"tools": [requests.TOOL], "tool_choice": "required"}, "tool_choice"),
     (MESSAGES, {"tools": requests.TOOLS[MESSAGES]["tools"], "tool_choice": {"type": "any"}}, "tool_choice"),
     (RESPONSES, {"previous_response_id": "resp_1"}, "whole conversation"),
+    (CHAT, {"frequency_penalty": 0.5}, "has no frequency_penalty"), (CHAT, {"min_p": 2}, "Min_p must be"),
     (CHAT, {"messages": []}, "no message"), ("/v1/completions", {"suffix": "x"}, "gaps"),
 ]  # fmt: skip
 
@@ -163,7 +168,7 @@ async def test_who_hangs_up_stops_the_model(tmp_path: Path) -> None:
         response = await session.post(ground.url + CHAT, json=body, headers=ground.bearer)
         await response.content.readany()
         response.close()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(patience(30)):
             while not model.closed:  # noqa: ASYNC110  the script has no event for it
                 await asyncio.sleep(0.02)
         assert ground.host.attempts == []

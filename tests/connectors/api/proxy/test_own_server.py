@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from goodbot.sampling import Filters
 
 from tests.connectors.api.proxy import requests, schemas
 from tests.connectors.api.proxy.ground import Scripted, far_side, proxied
@@ -77,9 +79,9 @@ async def test_what_a_program_asks_for_it_gets(
 
 @pytest.mark.parametrize(
     "more",
-    [{"top_p": 0.5}, {"top_k": 5}, {"presence_penalty": 1}, {"logit_bias": {"5": 1}}, {"n": 2}],
+    [{"presence_penalty": 1}, {"logit_bias": {"5": 1}}, {"n": 2}],
 )
-async def test_log_probs_of_a_part_of_the_distribution_are_not_kept(
+async def test_log_probs_are_not_kept_where_nobody_knows_what_was_drawn_from(
     tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, more: dict[str, Any]
 ) -> None:
     async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
@@ -90,6 +92,36 @@ async def test_log_probs_of_a_part_of_the_distribution_are_not_kept(
         assert (kept.version, kept.tokens, kept.logprobs) == (3, (), ())
         assert "return_token_ids" not in vllm.got[0].json
         assert "logprobs" not in vllm.got[0].json
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_filtered_answer_is_kept_with_what_it_was_drawn_through(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str
+) -> None:
+    filters = Filters(top_p=0.5, top_k=5)
+    far = dataclasses.replace(far_side(vllm.url), filters=filters, own=True)
+    async with proxied(tmp_path, model=(model := Scripted(far=far))) as ground:
+        body = {**requests.BODIES[path], "top_p": 0.5, "top_k": 5}
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            assert response.status == 200
+        [kept] = await ground.captured()
+        assert model.asked[0].filters == {"top_p": 0.5, "top_k": 5}
+        assert kept.filters == filters
+        assert kept.logprobs
+        assert kept.lifts == (0.0,) * len(kept.logprobs)
+        assert vllm.got[0].json["logprobs"] is True
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_filter_that_cannot_be_gets_a_sentence(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str
+) -> None:
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        body = {**requests.BODIES[path], "top_p": 1.5}
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            assert response.status == 400
+            assert "Top_p must be above 0 and at most 1" in await response.text()
+        assert vllm.got == []
 
 
 async def test_a_server_that_breaks_off_or_refuses(

@@ -61,7 +61,7 @@ class MlxBatching(Answers[Kept]):
         for told in writer.step():
             answer = writer.lines[told.uid].answer
             assert answer  # noqa: S101  only those that are tried have none
-            self._add(answer, told.token, told.logprob)
+            self._add(answer, told.token, told.logprob, told.lift)
             if answer.row.finish:
                 self._let_go(writer, told.uid, told.kept)
 

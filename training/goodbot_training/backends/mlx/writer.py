@@ -7,7 +7,8 @@ it lets its caller bring:
   its rows, their temperatures and the uniforms that they are drawn with.
 * A pass is computed by the versions of its rows. Arrays are lazy and never change in place, so one that was
   begun ahead keeps its weights, whichever are put in place meanwhile.
-* Logits leave the model in fp32 and at the temperature, so what it calls log-probs are those of the draw.
+* Logits leave the model in fp32, at the temperature, and penalized where they were said before, so what it
+  calls log-probs are those that the draw takes tokens out of.
 """
 
 # pyright: standard
@@ -22,11 +23,19 @@ from typing import Any, NamedTuple
 
 import mlx.core as mx
 import numpy as np
+from goodbot.sampling import UNFILTERED, Filters
 from mlx_lm.generate import BatchGenerator
 from mlx_lm.models.cache import can_trim_prompt_cache, make_prompt_cache, trim_prompt_cache
 
 from goodbot_training.backends.answers import ROWS, Answer, By
-from goodbot_training.backends.mlx.sampler import draw, heated
+from goodbot_training.backends.mlx.sampler import (
+    draw,
+    draw_filtered,
+    heated,
+    marked,
+    normal,
+    penalized,
+)
 
 
 class Line:
@@ -39,12 +48,27 @@ class Line:
         self.began = False
         """Whether a token of this writer's has come."""
         self.ahead: deque[tuple[mx.array, int]] = deque()
-        """The log-probs of passes that are not told yet, and its place in them."""
+        """The log-probs and lifts of passes that are not told yet, `(2, B)`, and its place in them."""
+        self.said: mx.array | None = None
+        """`(V,)`: the tokens of its prompt and its answer, those that are written ahead among them."""
 
     @property
     def temperature(self) -> float:
         """1 for one that is only tried."""
         return self.answer.row.request.temperature if self.answer else 1.0
+
+    @property
+    def filters(self) -> Filters:
+        """None for one that is only tried."""
+        return self.answer.row.request.filters if self.answer else UNFILTERED
+
+    def marks(self, vocabulary: int) -> mx.array:
+        """`said`, which is begun with what stands there."""
+        if self.said is None:
+            penalized = self.answer is not None and self.filters.repetition_penalty != 1
+            row = self.answer.row if self.answer and penalized else None
+            self.said = marked((*row.prompt, *row.tokens) if row else (), vocabulary)
+        return self.said
 
 
 class Riders:
@@ -101,6 +125,7 @@ class Written(NamedTuple):
     uid: int
     token: int
     logprob: float
+    lift: float
     kept: tuple[list[int], Kept] | None
 
 
@@ -116,6 +141,8 @@ class Writer:
         """Those of a pass that has raised."""
         self._causal, self._by = causal, by
         self._rows: list[Line] = []
+        self._own: mx.array | None = None
+        """Of the last pass, the log-probs before tokens were penalized; None: as they are."""
         model: Any = self._pass  # it is only called
         self.generator = BatchGenerator(
             model, sampler=sampler or self._draw, stop_tokens=[[stop] for stop in stops],
@@ -147,7 +174,7 @@ class Writer:
         scores = {key: one.tolist() for key, one in scores.items()}
         return [
             Written(
-                told.uid, told.token, scores[id(one)][place],
+                told.uid, told.token, scores[id(one)][0][place], scores[id(one)][1][place],
                 _kept(told.prompt_cache or (), told.all_tokens or ()) if told.finish_reason else None,
             )
             for told, (one, place) in zip(written, passes, strict=True)
@@ -171,14 +198,34 @@ class Writer:
         except Exception:
             self.failed = self._rows
             raise
-        return heated(logits, self._temperatures())
+        logits = heated(logits, self._temperatures())
+        factors = [line.filters.repetition_penalty for line in self._rows]
+        self._own = None
+        if any(factor != 1 for factor in factors):
+            self._own = normal(logits[:, -1])
+            said = [line.marks(logits.shape[-1]) for line in self._rows]
+            logits = penalized(logits, mx.stack(said), factors)
+        return logits
 
     def _draw(self, logprobs: mx.array) -> mx.array:
         uniforms = [line.answer.row.uniform() for line in self._rows if line.answer]
-        drawn, chosen = draw(logprobs, self._temperatures(), np.asarray(uniforms, np.float32))
-        mx.async_eval(chosen)
+        numbers = np.asarray(uniforms, np.float32)
+        filters = [line.filters for line in self._rows]
+        if any(filters):
+            drawn, chosen = draw_filtered(logprobs, self._temperatures(), numbers, filters)
+            own = logprobs if self._own is None else self._own
+            lifts = chosen - mx.take_along_axis(own, drawn[:, None], axis=1)[:, 0]
+        else:
+            drawn, chosen = draw(logprobs, self._temperatures(), numbers)
+            lifts = mx.zeros_like(chosen)
         for place, line in enumerate(self._rows):
-            line.ahead.append((chosen, place))
+            if line.filters.repetition_penalty != 1:
+                said = line.marks(logprobs.shape[-1])
+                line.said = said | (mx.arange(len(said)) == drawn[place])
+        told = mx.stack([chosen, lifts])
+        mx.async_eval(told)
+        for place, line in enumerate(self._rows):
+            line.ahead.append((told, place))
         return drawn
 
     def _temperatures(self) -> np.ndarray:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from goodbot_training.backends.decoding import Filtered
+from goodbot_training.backends.filtering import Cuts, keep, penalize, pick
 from goodbot_training.backends.torch.cache import append, copied, empty, trimmed
 from goodbot_training.backends.torch.logprobs import Head
 
@@ -46,16 +48,73 @@ class TorchDecoder:
         logits, greedy = self._logits(inputs), np.asarray(temperatures) <= 0
         logits.div_(self._column(np.where(greedy, np.float32(1), temperatures)))
         logprobs = logits.log_softmax(-1)
-        if greedy.all():
-            drawn = logits.argmax(-1, keepdim=True)
-        else:
-            mass = logprobs.exp().cumsum_(-1)
-            at = self._column(uniforms) * mass[:, -1:]
-            drawn = torch.searchsorted(mass, at, right=True).clamp_(max=mass.shape[-1] - 1)
-            if greedy.any():
-                drawn = torch.where(self._column(greedy), logits.argmax(-1, keepdim=True), drawn)
+        drawn = self._drawn(logprobs, greedy, uniforms)
         both = torch.cat([drawn.double(), logprobs.gather(1, drawn).double()], 1).tolist()
         return [int(token) for token, _ in both], [logprob for _, logprob in both]
+
+    @torch.no_grad()
+    def filtered(
+        self, inputs: Any, temperatures: Any, uniforms: Any, rows: Sequence[Filtered]
+    ) -> tuple[list[int], list[float], list[float]]:
+        """Draw a token a row, some from less than the whole distribution; see `Steps`."""
+        logits, greedy = self._logits(inputs), np.asarray(temperatures) <= 0
+        logits.div_(self._column(np.where(greedy, np.float32(1), temperatures)))
+        own = logprobs = logits.log_softmax(-1)
+        if any(row.filters.repetition_penalty != 1 for row in rows):
+            for number, row in enumerate(rows):
+                if (factor := row.filters.repetition_penalty) != 1:
+                    said = torch.as_tensor(row.said, device=self._device)
+                    logits[number, said] = penalize(torch, logits[number, said], factor)
+            logprobs = logits.log_softmax(-1)
+        uniforms = np.asarray(uniforms, np.float32)
+        cut = [n for n, row in enumerate(rows) if row.filters.cuts and not greedy[n]]
+        if len(cut) == len(rows):  # as usual: all are drawn alike
+            drawn, chosen = self._cut(logprobs, rows, uniforms)
+        else:
+            drawn = self._drawn(logprobs, greedy, uniforms)
+            chosen = logprobs.gather(1, drawn)
+            if cut:
+                drawn[cut], chosen[cut] = self._cut(
+                    logprobs[cut], [rows[n] for n in cut], uniforms[cut]
+                )
+        lifts = chosen - own.gather(1, drawn)
+        told = torch.cat([drawn.double(), chosen.double(), lifts.double()], 1).tolist()
+        tokens, logprob, lift = zip(*told, strict=True)
+        return [int(token) for token in tokens], list(logprob), list(lift)
+
+    def _drawn(self, logprobs: torch.Tensor, greedy: Any, uniforms: Any) -> torch.Tensor:
+        """Tokens out of the whole distribution, `(B, 1)`."""
+        if greedy.all():
+            return logprobs.argmax(-1, keepdim=True)
+        mass = logprobs.exp().cumsum_(-1)
+        at = self._column(uniforms) * mass[:, -1:]
+        drawn = torch.searchsorted(mass, at, right=True).clamp_(max=mass.shape[-1] - 1)
+        if greedy.any():
+            drawn = torch.where(self._column(greedy), logprobs.argmax(-1, keepdim=True), drawn)
+        return drawn
+
+    def _cut(
+        self, logprobs: torch.Tensor, rows: Sequence[Filtered], uniforms: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Tokens out of what is kept of each row, and their log-probs there: `(B, 1)` each.
+
+        Only as many are sorted as are needed: to sort a large vocabulary costs more than all else here.
+        """
+        vocabulary = logprobs.shape[1]
+        cuts = Cuts.of([row.filters for row in rows], vocabulary)
+        most = cuts.enough(vocabulary)
+        k, p, low = (
+            torch.as_tensor(each, device=self._device)
+            for each in (cuts.top_k, cuts.top_p, cuts.low)
+        )
+        while True:
+            top, tokens = logprobs.topk(most)
+            kept = keep(torch, top, k, p, low)
+            if most == vocabulary or not bool((kept[:, -1:] & (k > most)).any()):
+                break
+            most = min(8 * most, vocabulary)
+        place, chosen = pick(torch, top, kept, self._column(uniforms))
+        return tokens.gather(1, place), chosen
 
     @torch.no_grad()
     def likeliest(self, inputs: Any, top: int) -> tuple[list[int], list[float]]:

@@ -34,6 +34,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         max_tokens=shapes.count(body, "max_completion_tokens", "max_tokens"),
         temperature=shapes.number(body, "temperature"), seed=shapes.seed(body),
         stops=shapes.stops(body, "stop"), narrowed=several or shapes.is_narrowed(body),
+        filters=shapes.filters(body),
         machine=form not in ("", "text"),
     )  # fmt: skip
 

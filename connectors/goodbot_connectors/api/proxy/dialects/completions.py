@@ -19,6 +19,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_tokens"),
         temperature=shapes.number(body, "temperature"), seed=shapes.seed(body),
         stops=shapes.stops(body, "stop"), narrowed=shapes.is_narrowed(body),
+        filters=shapes.filters(body),
         whole=len(prompts) == 1,
     )  # fmt: skip
 

@@ -30,6 +30,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_tokens"),
         temperature=shapes.number(body, "temperature"),
         stops=shapes.stops(body, "stop_sequences"), narrowed=shapes.is_narrowed(body),
+        filters=shapes.filters(body),
         machine=string(form, "type") not in ("", "text"),
     )  # fmt: skip
 

@@ -47,6 +47,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         ),
         stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_output_tokens"),
         temperature=shapes.number(body, "temperature"), narrowed=shapes.is_narrowed(body),
+        filters=shapes.filters(body),
         machine=form not in ("", "text"),
         whole=not (body.get("previous_response_id") or body.get("conversation")),
     )  # fmt: skip

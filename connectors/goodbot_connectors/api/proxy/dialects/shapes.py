@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
+from goodbot import sampling
 from goodbot.events import Message
 
 from goodbot_connectors.fields import as_json, string
@@ -39,8 +41,10 @@ class Asked:
     temperature: float | None = None
     seed: int | None = None
     stops: Sequence[str] = ()
+    filters: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Fields of `goodbot.sampling.Filters` that it asks for; others are as configured."""
     narrowed: bool = False
-    """Not drawn from the whole distribution (top_p, penalties, a grammar …), or several at once."""
+    """Drawn through what is no filter of ours (a grammar, other penalties …), or several at once."""
     machine: bool = False
     """The answer is for a program to read: it has to fit a schema."""
     whole: bool = True
@@ -69,6 +73,8 @@ class Said:
     thought: str = ""
     thought_tokens: int = 0
     """So many of the last `prompt_tokens` are the thought's."""
+    lifts: tuple[float, ...] = ()
+    """See `goodbot.server.Generated`."""
 
     def response(self, lines: bool = False) -> str:
         """All of it as text, calls as chat templates write them; `lines`: as those do that give each
@@ -210,14 +216,23 @@ def stops(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return ()
 
 
+def filters(body: Mapping[str, Any]) -> dict[str, float]:
+    """What a request says of how its answer is filtered; what no filter can be is left out."""
+    found: dict[str, float] = {}
+    for name in sampling.FILTERS:
+        if body.get(name) is not None:
+            with contextlib.suppress(ValueError):
+                found[name] = sampling.checked(name, body[name])
+    return found
+
+
 def is_narrowed(body: Mapping[str, Any]) -> bool:
-    """Whether the answer is drawn from less than the whole distribution, as far as these fields say."""
+    """Whether the answer is drawn in a way that these fields say, and that is no filter of ours."""
     return any(body.get(name) not in (None, neutral, [], {}) for name, neutral in _WHOLE.items())
 
 
 _WHOLE: Mapping[str, object] = {
-    "top_p": 1, "top_k": -1, "min_p": 0, "frequency_penalty": 0, "presence_penalty": 0,
-    "repetition_penalty": 1, "logit_bias": None, "n": 1, "best_of": 1, "min_tokens": 0,
+    "frequency_penalty": 0, "presence_penalty": 0, "logit_bias": None, "n": 1, "best_of": 1, "min_tokens": 0,
     "response_format": None, "guided_json": None, "guided_regex": None, "guided_choice": None,
     "guided_grammar": None, "structured_outputs": None, "bad_words": None, "use_beam_search": False,
 }  # fmt: skip

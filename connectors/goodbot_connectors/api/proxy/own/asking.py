@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 from goodbot.errors import ServerError
 from goodbot.own_model import FarSide, without_tools
+from goodbot.sampling import FILTERS, checked
 from goodbot.serving.chat import Completion
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
@@ -17,8 +18,9 @@ from goodbot.thoughts import Thought
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, count, objects
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, count, objects
 from goodbot_connectors.api.proxy.own.deltas import Delta, End, Part
+from goodbot_connectors.bridge.body import RefusedError
 from goodbot_connectors.fields import Json, string, sub
 
 PASSED = frozenset({
@@ -37,6 +39,18 @@ _TELLING = (
     "logprobs", "return_token_ids", "return_input_ids_in_sglext", "return_output_ids_in_sglext",
 )  # fmt: skip
 _LIMITS = {"content_filter": "stop", "function_call": "tool_calls"}
+
+
+def check(body: Mapping[str, Any]) -> None:
+    """Refuse what no answer can be drawn with. Raises RefusedError (400)."""
+    for name in FILTERS:
+        if body.get(name) is None:
+            continue
+        try:
+            checked(name, body[name])
+        except ValueError as error:
+            words = str(error)
+            raise RefusedError(400, f"{words[:1].upper()}{words[1:]}.") from None
 
 
 def headers(far: FarSide) -> CIMultiDict[str]:
@@ -74,15 +88,17 @@ def translated(far: FarSide, asked: Asked, body: Json) -> dict[str, Any]:
         made["stop"] = list(asked.stops)
     if (choice := _choice(body)) is not None and asked.tools:
         made["tool_choice"] = choice
-    for name in ("top_p", "top_k"):
-        if body.get(name) is not None:
-            made[name] = body[name]
     return made
 
 
 def tells(far: FarSide, asked: Asked) -> bool:
-    """Whether token ids and log-probs are asked for: only those of the whole distribution are of use."""
+    """Whether token ids and log-probs are asked for: not where it is not known what they were drawn from."""
     return far.tells and not asked.narrowed
+
+
+def lifts(far: FarSide, said: Said) -> tuple[float, ...]:
+    """What its filters added to the log-probs that it tells, where that is known."""
+    return (0.0,) * len(said.logprobs) if far.own and far.filters else ()
 
 
 async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[Delta]:
@@ -112,7 +128,8 @@ async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerat
         raise ServerError(f"{far.title} broke its answer off")
     finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)
     yield End(
-        said=replace(said, finish=finish), version=far.version,
+        said=replace(said, finish=finish, lifts=lifts(far, said)), version=far.version,
+        filters=far.filters,
         prompt_count=counts[0] or len(said.prompt_tokens), count=counts[1] or len(said.tokens),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from goodbot.sampling import Filters
 from goodbot.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
@@ -29,6 +30,8 @@ class End:
     raw: str | None = None
     """The text as the model wrote it, where that is known."""
     version: int | None = None
+    filters: Filters | None = None
+    """What it was drawn through, where that is not what was asked for."""
     prompt_count: int = 0
     count: int = 0
     """Tokens, as far as they were told."""

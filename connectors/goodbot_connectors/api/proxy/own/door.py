@@ -6,12 +6,14 @@ import contextlib
 import json
 import math
 from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
 from aiohttp import hdrs, web
 from goodbot.errors import GoodbotError, ServerError
 from goodbot.own_model import ALIAS, FarSide, Question, with_tools
+from goodbot.sampling import Filters, merged
 
 from goodbot_connectors.api.proxy import errors, listening
 from goodbot_connectors.api.proxy.capture import TURN, Call, Capture
@@ -79,6 +81,7 @@ class OwnDoor:
             return json_answer({"input_tokens": _estimated(asked)})
         if not asked.messages:
             raise RefusedError(400, "There is no message to answer.")
+        asking.check(body)
         if not asked.whole:
             raise RefusedError(
                 400, "goodbot keeps no responses: send the whole conversation in one input."
@@ -117,7 +120,8 @@ class OwnDoor:
             )
         return Question(
             messages=with_tools(asked.messages, asked.tools), user=user, channel=channel,
-            max_tokens=asked.max_tokens, temperature=asked.temperature, seed=asked.seed,
+            max_tokens=asked.max_tokens, temperature=asked.temperature, filters=asked.filters,
+            seed=asked.seed,
             version=await listing.version(self._model, asked.model),
         )  # fmt: skip
 
@@ -167,7 +171,11 @@ class OwnDoor:
         return await self._capture.keep(
             call, session, asked, end.said, raw=end.raw, version=end.version,
             temperature=self._model.temperature,
+            filters=self._filters(asked) if end.filters is None else end.filters,
         )  # fmt: skip
+
+    def _filters(self, asked: Asked) -> Filters:
+        return merged(self._model.filters, asked.filters)
 
     def _named(self, call: Call) -> dict[str, str]:
         turn = self._capture.turn(call)
@@ -191,8 +199,8 @@ class OwnDoor:
                 return ""
             done = True
             return await self._capture.keep(
-                call, session, asked, said, version=far.version,
-                temperature=self._model.temperature,
+                call, session, asked, replace(said, lifts=asking.lifts(far, said)), version=far.version,
+                temperature=self._model.temperature, filters=merged(far.filters, asked.filters),
             )  # fmt: skip
 
         async with self._asked(far, path, made) as response:

@@ -36,6 +36,13 @@ async def check(model: OwnModel, asked: Asked, body: Json) -> None:
         raise RefusedError(
             400, "goodbot's own sampler cannot hold an answer to a schema: ask for text."
         )
+    for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
+        if body.get(name):
+            raise RefusedError(
+                400,
+                f"goodbot's own sampler has no {name}: leave it out (it has top_p, top_k, min_p and "
+                "repetition_penalty).",
+            )
     if body.get("n") not in (None, 1) or body.get("logprobs") or body.get("top_logprobs"):
         raise RefusedError(
             400,
@@ -72,10 +79,12 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
         logprobs=generated.logprobs if generated else (),
         thought=generated.thought if generated else "",
         thought_tokens=generated.thought_tokens if generated else 0,
+        lifts=generated.lifts if generated else (),
     )  # fmt: skip
     yield End(
         said=said, raw=generated.text if generated else None,
         version=generated.version if generated else None,
+        filters=generated.filters if generated else None,
         prompt_count=len(said.prompt_tokens), count=len(said.tokens),
     )  # fmt: skip
 

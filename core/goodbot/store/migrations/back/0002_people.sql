@@ -24,6 +24,10 @@ DELETE FROM channels WHERE off_at IS NOT NULL;
 ALTER TABLE channels DROP COLUMN noticed_at;
 ALTER TABLE channels DROP COLUMN off_at;
 ALTER TABLE turns DROP COLUMN context;
+-- It takes log-probs for those of the whole distribution: what was drawn from another it scores anew.
+UPDATE turns SET prompt_tokens = x'', tokens = x'', logprobs = x'' WHERE filters <> '{}';
+ALTER TABLE turns DROP COLUMN filters;
+ALTER TABLE turns DROP COLUMN lifts;
 ALTER TABLE run_items DROP COLUMN weight;
 ALTER TABLE labels DROP COLUMN stars;
 DROP TABLE set_aside;

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from goodbot.testing.fakes.ollama import api, gguf
 from goodbot.testing.fakes.ollama.store import Manifest, whole
-from goodbot.testing.fakes.policy import END, Policy, Token
+from goodbot.testing.fakes.policy import END, Policy, Token, cutting
 
 if TYPE_CHECKING:
     from goodbot.testing.fakes.ollama.server import FakeOllama
@@ -75,6 +75,7 @@ async def _answer(
     tokens = policy.answer(
         body["messages"], temperature=float(options.get("temperature", 0.8)),
         seed=int(options.get("seed", 0)), most=int(options.get("num_predict", -1)),
+        cut=cutting(options),
     )  # fmt: skip
     reason, count = "length", 0
     for count, token in enumerate(tokens, start=1):
