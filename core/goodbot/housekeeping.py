@@ -54,8 +54,11 @@ class Housekeeping:
             turns.create_task(self._every(_SECONDS, self.once))
 
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        began = self._clock.monotonic()
         while True:
-            await self._clock.sleep(seconds)
+            # From one beginning to the next, however long the work took in between.
+            await self._clock.sleep(max(0.0, began + seconds - self._clock.monotonic()))
+            began = self._clock.monotonic()
             await work()
 
     async def look_after_server(self) -> None:

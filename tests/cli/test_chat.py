@@ -139,6 +139,8 @@ def test_leaving_waits_for_a_training_unless_told_not_to(bot: Bot) -> None:
     need_backend()
     bot.home.mkdir(mode=0o700)
     toml = "[training]\nmin_ratings = 4\nheld_out = 1\nidle_seconds = 0.1\nmax_load = 1.0\n"
+    # So many steps that it is still under way when somebody leaves.
+    toml += "[training.settings]\nsteps = 100000\nmax_passes = 100000\n"
     (bot.home / "config.toml").write_text(toml)
     with Person(bot.home, "chat", "--demo-model") as ada:
         for number in range(4):

@@ -29,6 +29,7 @@ class VirtualClock:
         self.slept.append(seconds)
         if not self._waits:
             self.advance(seconds)
+        if not self._waits or seconds <= 0:
             await asyncio.sleep(0)
             return
         waiting = asyncio.get_running_loop().create_future()
