@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.network import APART
 from tests.node.install import node
 from tests.support import require, require_program
 
@@ -45,6 +46,14 @@ async def test_loopback_works() -> None:
     await writer.wait_closed()
     server.close()
     await server.wait_closed()
+
+
+def test_programs_that_tests_start_are_in_a_network_without_a_way_out(tmp_path: Path) -> None:
+    if APART not in os.environ:
+        pytest.skip("this system gives no network of one's own")
+    program = "import socket; socket.create_connection(('192.0.2.1', 80))"
+    done = run([sys.executable, "-c", program], cwd=tmp_path)
+    assert "Network is unreachable" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -141,4 +150,9 @@ def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
     second = run([*words, *flags], cwd=tmp_path, MENDED="1", **more)
     assert "3 passed" in second.stdout
     assert "test_passes" not in second.stdout
+    assert len((tmp_path / "passed").read_text().splitlines()) == 4
+    again = run(
+        [*words, *flags], cwd=tmp_path, MENDED="1", GOODBOT_TESTS_AGAIN="no/ test_it", **more
+    )
+    assert "4 passed" in again.stdout
     assert len((tmp_path / "passed").read_text().splitlines()) == 4
