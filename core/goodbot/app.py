@@ -81,14 +81,11 @@ class App:
         )
         self.settings, self.learning = training_settings(config, self.backend, self.model.path)
         about = {"model": self.model.name, "backend": self.backend.name}
-        self._tracking = Tracking(
-            config, plugins.trackers(), {**about, **dataclasses.asdict(self.settings)}
-        )
+        about |= dataclasses.asdict(self.settings)
+        self._tracking = Tracking(config, plugins.trackers(), about)
         plugins.attach(self._tracking)
-        self.connectors = Connectors(
-            config, plugins.connectors(), local_owner() if grants is None else grants, self.clock,
-            http,
-        )  # fmt: skip
+        owners = local_owner() if grants is None else grants
+        self.connectors = Connectors(config, plugins.connectors(), owners, self.clock, http)
         self._lock = lock or HomeLock(config.home)
         self._lets_go = lock is None
         self.gauge = Gauge(limits=Limits.of(config.training), clock=self.clock, read=machine)

@@ -207,12 +207,9 @@ class Sampler(Protocol):
         ...
 
     def start(
-        self,
-        key: Hashable,
-        request: SampleRequest,
-        version: int,
+        self, key: Hashable, request: SampleRequest, version: int,
         on_text: Callable[[str], bool] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Begin an answer by a loaded version, beside those that are being written.
 
         `step` writes it, as `sample` would; `activate` and `load_adapter` do not disturb it. Raises
@@ -253,14 +250,9 @@ class TrainingBackend(Protocol):
         ...
 
     def load(
-        self,
-        model: Path,
-        *,
-        lora: LoraSettings,
-        adapter: Path | None = None,
-        seed: int = 0,
+        self, model: Path, *, lora: LoraSettings, adapter: Path | None = None, seed: int = 0,
         bits: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Load a local model directory; start from `adapter` (PEFT layout) or a fresh one.
 
         Never touches the network and never runs code from the directory. A parent `adapter` keeps
@@ -297,13 +289,9 @@ class TrainingBackend(Protocol):
         ...
 
     def train(
-        self,
-        batches: Iterator[TrainingBatch],
-        settings: OptimizerSettings,
-        loss: LossFunction,
-        *,
+        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction, *,
         checkpoint: Path | None = None,
-    ) -> Iterator[StepStats]:
+    ) -> Iterator[StepStats]:  # fmt: skip
         """One optimizer step a batch, lazily; a batch whose advantages are all 0 is skipped.
 
         With `checkpoint`, a directory that `save_checkpoint` has written under the same settings,

@@ -113,7 +113,7 @@ def test_a_new_config_says_what_else_can_be_set(home: Path) -> None:
     for line in text.splitlines():
         if "=" in line:
             assert "#" in line.partition("=")[2], f"what is that? {line}"
-    for name in ("temperature", "system_prompt", "min_ratings", "unrated_days"):
+    for name in ("max_tokens", "system_prompt", "min_ratings", "unrated_days"):
         assert f"# {name} = " in text
     uncommented = re.sub(r"^# (?=\w+ = )", "", text, flags=re.M)
     assert config.parse(uncommented, home=home) == dataclasses.replace(

@@ -207,7 +207,7 @@ def _adapters(commands: Commands[Any]) -> None:
 
 def _people(commands: Commands[Any]) -> None:
     _call(commands, "pair", "a one-time code that makes its sender an owner", "CONNECTOR", "which")
-    people = _call(commands, "people", "who may talk, rate and administer; grant and revoke")
+    people = _call(commands, "people", "who may talk, rate and administer")
     people.add_argument("words", nargs="*", metavar="grant ROLE PERSON | revoke|link|unlink PERSON")
     channels = _call(commands, "channels", "where the bot is on; switch it on and off")
     channels.add_argument("words", nargs="*", metavar="list | enable CHANNEL | disable CHANNEL")

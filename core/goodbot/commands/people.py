@@ -215,8 +215,8 @@ COMMANDS = (
         grant=Grant.ADMINISTER,
         personal=True,
         run=list_or_change,
-        summary="who may talk, rate and administer; grant and revoke",
-        usage="[grant ROLE PERSON|revoke PERSON|link PERSON|unlink PERSON]",
+        summary="who may talk, rate and administer",
+        usage="[grant ROLE PERSON|revoke|link|unlink PERSON]",
     ),
     Command(
         name="pair",

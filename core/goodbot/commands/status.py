@@ -120,8 +120,6 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
     lines.extend(alarm["text"] for alarm in data["alarms"])
     if data["tenancy"] and data["tenancy"]["sharing"] != Sharing.TOGETHER:
         lines.append(f"memory: {data['tenancy']['why']}")
-    lines.append(f"sampling: {data['sampling']['text']}")
-    lines.extend(data["sampling"]["notes"])
     if data["learning"]:
         lines.append(f"learns: {data['learning']}")
     if data["reward"] != "binary":

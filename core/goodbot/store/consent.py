@@ -25,12 +25,15 @@ _FIRST = (
     " UNION ALL SELECT person FROM grants WHERE role = 'owner' AND given_by = 'pairing'"
     " UNION ALL SELECT 'web:' || person FROM grants WHERE role = 'owner' AND given_by = 'pairing')"
 )
+ALWAYS = (
+    f"SELECT person FROM shares UNION SELECT person FROM {_FIRST}"  # noqa: S608
+    " WHERE person NOT IN (SELECT person FROM withheld)"
+)
+"""Everybody whose private words may train, whoever else talks."""
 # While only owners talk there is nobody to leak to: an owner by a grant (a program's token) needs no word.
 _ALONE = f"NOT EXISTS (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {OWNERS})"  # noqa: S608
 SHARING = (
-    f"SELECT person FROM shares UNION SELECT person FROM {_FIRST}"  # noqa: S608
-    " WHERE person NOT IN (SELECT person FROM withheld)"
-    f" UNION SELECT person FROM {OWNERS}"
+    f"{ALWAYS} UNION SELECT person FROM {OWNERS}"  # noqa: S608
     f" WHERE {_ALONE} AND person NOT IN (SELECT person FROM withheld)"
 )
 """Everybody whose private words may train."""

@@ -11,7 +11,7 @@ import aiosqlite
 
 from goodbot.store import codec
 from goodbot.store.connection import connect
-from goodbot.store.consent import SHARING
+from goodbot.store.consent import ALWAYS
 from goodbot.store.migrate import check, migrations
 from goodbot.store.query import fetch, first
 from goodbot.store.writer import explain
@@ -58,7 +58,7 @@ async def damage(db: aiosqlite.Connection) -> str:
 
 async def sharers(db: aiosqlite.Connection, owners: Sequence[str]) -> list[str]:
     """Whose private chats may be trained on, as `connector:id`; `owners` are those of the config."""
-    rows = await fetch(db, f"{SHARING} ORDER BY person", {"owners": codec.dump_json(owners)})
+    rows = await fetch(db, f"{ALWAYS} ORDER BY person", {"owners": codec.dump_json(owners)})
     return [row[0] for row in rows]
 
 

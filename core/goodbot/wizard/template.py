@@ -19,7 +19,6 @@ NEW = """\
 path = ""  # what answers: a directory, a name in the hub, or "demo"
 
 [serving]
-# temperature = 0.7    # above 0: a bot that never varies cannot learn
 # max_tokens = 512     # of an answer, at most
 # system_prompt = ""   # who it shall be
 # history = 8          # earlier exchanges that it remembers in a conversation
