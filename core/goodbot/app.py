@@ -117,7 +117,7 @@ class App:
         """
         prepare_home(self.config.home)
         self._lock.acquire()
-        self.store = await Store.open(self.config.home / "goodbot.db")
+        self.store = await Store.open(self.config.home / "goodbot.db", self._assembly.policy)
         if await self.store.write(lambda db: adoption.adopt(db, SCOPE, self.model.name)):
             logger.info("what was learnt under the model's old name belongs to %s", self.model.name)
         await linking.adopt_own(self.store, self.connectors.authorization, SCOPE, self.clock.now())

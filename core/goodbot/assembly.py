@@ -45,7 +45,7 @@ class Assembly:
         self._clock = clock
         self._backend = backend
         self._authorization = authorization
-        self._policy = reward_policy(plugins, config.training.reward, config.where("training"))
+        self.policy = reward_policy(plugins, config.training.reward, config.where("training"))
         self._anchors = anchors.load(config)
         self.server_spec = choice.choose(config, plugins.servers())
 
@@ -82,7 +82,7 @@ class Assembly:
         settings, _ = training_settings(config, self._backend, model.path)  # by its own shape
         return Trainer(
             store=self.store, registry=registry, plugins=self._plugins, clock=self._clock,
-            backend=self._backend, policy=self._policy, config=config.training,
+            backend=self._backend, policy=self.policy, config=config.training,
             settings={**dataclasses.asdict(settings), **(limits or {})},
             model=model.path, seed=config.serving.seed, pool=self.pool(model),
             staging=config.home / "staging", anchors=self._anchors, ask=ask, tenancy=self.tenancy,

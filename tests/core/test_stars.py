@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from goodbot import RewardPolicy, hookimpl
+from goodbot.training.rounds import take
 
-from tests.core.builders import check, open_bot, rows
+from tests.core.builders import Bot, check, open_bot, rows
 
 
 async def test_stars_are_given_changed_and_taken_back_without_the_thumb(tmp_path: Path) -> None:
@@ -104,3 +106,90 @@ async def test_a_label_without_stars_is_as_it_always_was(tmp_path: Path) -> None
             '{"loopback:owner":1.0}',
             '{"loopback:owner":-1.0}',
         }
+
+
+NEITHER = "Three stars alone lean to neither side: they teach nothing."
+
+
+class Agreeing:
+    """A plugin's policy: what one person says is nothing, what two say alike is worth half."""
+
+    @hookimpl
+    def register_reward_policy(self) -> RewardPolicy:
+        return RewardPolicy(
+            name="agreeing", fn=lambda said: None if len(said) < 2 else said[0].value / 2
+        )
+
+
+async def claimed(bot: Bot) -> int:
+    """How many answers a training would claim now, as it is."""
+    trainer = bot.app.trainer
+    _, items = await bot.store.read(
+        lambda db: take(db, trainer._pool, trainer._policy, trainer._config, parent=0, replay=False)
+    )
+    return len(items)
+
+
+@pytest.mark.parametrize(
+    ("policy", "counted"), [("binary", 0), ("ordinal", 1), ("hybrid", 1), ("normalized", 1)]
+)
+async def test_three_stars_are_told_counted_and_claimed_alike(
+    tmp_path: Path, policy: str, counted: int
+) -> None:
+    async with open_bot(tmp_path, reward=policy) as bot:
+        await bot.say("question")
+        said = await bot.command("stars", "3")
+        assert said.startswith(f"3 of 5 stars. {counted} of 8")
+        assert (NEITHER in said) is not counted
+        assert (await bot.status())["ratings"] == counted == await claimed(bot)
+        await bot.command("undo")
+        assert (await bot.status())["ratings"] == 0 == await claimed(bot)
+
+
+@pytest.mark.parametrize(("policy", "counted"), [("binary", 0), ("ordinal", 1), ("hybrid", 1)])
+async def test_a_tie_is_counted_as_the_policy_claims_it(
+    tmp_path: Path, policy: str, counted: int
+) -> None:
+    async with open_bot(tmp_path, reward=policy) as bot:
+        answer = await bot.say("question")
+        assert "1 of 8" in (await bot.chat.press(answer, "good")).text
+        said = (await bot.chat.press(answer, "bad", user="rater")).text
+        assert said.startswith(f"Bad. {counted} of 8")
+        assert ("with what others say" in said) is not counted
+        assert (await bot.status())["ratings"] == counted == await claimed(bot)
+
+
+async def test_a_plugins_policy_decides_what_counts_and_what_is_told(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(Agreeing(),), reward="agreeing") as bot:
+        answer = await bot.say("question")
+        said = (await bot.chat.press(answer, "good")).text
+        assert said.startswith("Good. 0 of 8")
+        assert "Alone it teaches nothing" in said
+        await bot.react(answer, "👍", user="rater")
+        assert (await bot.status())["ratings"] == 1 == await claimed(bot)
+        await bot.unreact(answer, "👍", user="rater")
+        assert (await bot.status())["ratings"] == 0 == await claimed(bot)
+
+
+async def test_another_policy_counts_anew(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(2)
+        await bot.say("question")
+        await bot.command("stars", "3")
+        assert (await bot.status())["ratings"] == 2
+    for policy, counted in (("ordinal", 3), ("binary", 2), ("agreeing", 0), ("hybrid", 3)):
+        async with open_bot(tmp_path, extra=(Agreeing(),), reward=policy) as bot:
+            assert (await bot.status())["ratings"] == counted == await claimed(bot), policy
+            await check(bot)
+
+
+async def test_a_policy_that_fails_loses_no_rating(tmp_path: Path) -> None:
+    class Broken:
+        @hookimpl
+        def register_reward_policy(self) -> RewardPolicy:
+            return RewardPolicy(name="broken", fn=lambda said: 1 / 0)
+
+    async with open_bot(tmp_path, extra=(Broken(),), reward="broken") as bot:
+        answer = await bot.say("question")
+        assert "1 of 8" in (await bot.chat.press(answer, "good")).text
+        assert await bot.labels(answer) == {"loopback:owner": 1.0}

@@ -13,7 +13,7 @@ from goodbot.backups.make import make
 from goodbot.backups.restore import prepared, swap
 from goodbot.lock import prepare_home
 from goodbot.store import Store, backup
-from goodbot.store.back import step_back
+from goodbot.store.back import BEFORE, step_back
 from goodbot.store.migrate import migrations
 
 from tests.core.store.golden import content, state_of_0_1_0, version
@@ -54,7 +54,8 @@ def test_an_upgrade_is_all_or_nothing(tmp_path: Path) -> None:
         path = folder / "goodbot.db"
         found = version(path)
         seen.add(found)
-        assert content(path) == (before if found == 1 else after)
+        if found in (1, LATEST):  # each step is whole in itself
+            assert content(path) == (before if found == 1 else after)
         copy = backup.beside(path, 1)
         assert copy.exists() or found == 1, "nothing is changed before the copy is there"
         if copy.exists():
@@ -63,7 +64,7 @@ def test_an_upgrade_is_all_or_nothing(tmp_path: Path) -> None:
         upgrade(folder)
         assert content(path) == after
         assert [entry.name for entry in folder.glob("*.partial")] == []
-    assert seen == {1, LATEST}
+    assert seen == set(range(1, LATEST + 1))
 
 
 def test_a_step_back_is_all_or_nothing(tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_a_step_back_is_all_or_nothing(tmp_path: Path) -> None:
         found = version(folder / "goodbot.db")
         seen.add(found)
         assert content(folder / "goodbot.db") == (after if found == LATEST else before)
-    assert seen == {LATEST - 1, LATEST}
+    assert seen == {BEFORE, LATEST}
 
 
 def restore(folder: Path) -> None:

@@ -21,6 +21,8 @@ _STREAK = (
     "I learn what you dislike, not what you like."
 )
 _NEITHER = "Three stars alone lean to neither side: they teach nothing."
+_ALONE = "Alone it teaches nothing: so the rewards are set that I learn by."
+_TIED = "Together with what others say of this answer it teaches nothing."
 _MILESTONE = "progress "
 _CONSENT = "consent "
 SHARE = (run("share on", "Share my private chats"),)
@@ -75,8 +77,10 @@ class Progress:
         if event.kind is not RatingKind.RATE:
             return Effect(f"{_SAID.get(event.kind, 'Kept.')} {counted}")
         sentences = [f"{_said(event)}. {counted}"]
-        if is_stars(event.source) and not event.value:
-            sentences.append(_NEITHER)
+        if not level.alone:
+            sentences.append(_ALONE if event.value else _NEITHER)
+        elif not level.teaches:
+            sentences.append(_TIED)
         offer: tuple[Button, ...] = ()
         words = await self._words(db, level)
         if level.waits_for:

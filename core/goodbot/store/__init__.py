@@ -4,8 +4,9 @@ One connection writes (`write`, group commit) and one, read-only, reads (`read`)
 beside this one hold the queries by topic: `ledger` (rating events and labels), `inbox` (messages
 and commands under way, cursors), `turns`, `claimable` (what a run may claim), `runs`,
 `adapters` (versions, pointer), `people` (grants, links), `codes`, `channels`, `quarantine`,
-`waiting` (what there is to rate), `forgetting`, `access` (shares, switches, audit). Each query takes
-the connection it runs on, so that several of them can share one transaction.
+`teaching` (which labels teach), `waiting` (what there is to rate), `forgetting`, `access` (shares,
+switches, audit). Each query takes the connection it runs on, so that several of them can share one
+transaction.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import TypeVar
 import aiosqlite
 
 from goodbot.errors import StoreError
+from goodbot.ratings import RewardPolicy
+from goodbot.store import teaching
 from goodbot.store.connection import connect, set_pragmas
 from goodbot.store.direct import Quick
 from goodbot.store.migrate import check, migrate
@@ -31,27 +34,30 @@ class Store:
     """An open database. Made by `Store.open`, ended by `close`."""
 
     def __init__(
-        self, path: Path, writing: aiosqlite.Connection, reading: aiosqlite.Connection
-    ) -> None:
+        self, path: Path, writing: aiosqlite.Connection, reading: aiosqlite.Connection,
+        policy: RewardPolicy | None = None,
+    ) -> None:  # fmt: skip
         self.path = path
+        self._policy = policy
         self._reading = reading
         self._writer = Writer(writing, self._reopen)
 
     @classmethod
-    async def open(cls, path: Path) -> Store:
+    async def open(cls, path: Path, policy: RewardPolicy | None = None) -> Store:
         """Open or create the database at `path`, migrated to this version.
 
-        An older schema is migrated after a verified copy was put beside it. Raises StoreError
-        (damaged, locked, not ours, no space, settings refused) or NewerDataError.
+        What teaches is counted by `policy`; without one by good and bad. An older schema is migrated
+        after a verified copy was put beside it. Raises StoreError (damaged, locked, not ours, no
+        space, settings refused) or NewerDataError.
         """
         opened: list[aiosqlite.Connection] = []
         try:
-            writing = await connect(path)
+            writing = await connect(path, policy=policy)
             opened.append(writing)
             await check(writing)  # before anything is changed: it may be another program's
             await set_pragmas(writing)
             await migrate(writing, path)
-            reading = await connect(path, "mode=ro")
+            reading = await connect(path, "mode=ro", policy)
             opened.append(reading)
             await reading.execute("PRAGMA query_only = 1")
         except BaseException as error:
@@ -62,7 +68,14 @@ class Store:
                 raise explain(error) from error
             raise
         path.chmod(0o600)
-        return cls(path, writing, reading)
+        store = cls(path, writing, reading, policy)
+        try:
+            if policy is not None:
+                await store.write(lambda db: teaching.count_all(db, policy.name))
+        except BaseException:
+            await store.close()
+            raise
+        return store
 
     @property
     def trouble(self) -> str:
@@ -114,7 +127,7 @@ class Store:
 
         What it holds is copied into the database and synced, and the log starts from nothing.
         """
-        writing = await connect(self.path, "mode=rw")
+        writing = await connect(self.path, "mode=rw", self._policy)
         try:
             await check(writing)
             await set_pragmas(writing)

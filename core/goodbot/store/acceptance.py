@@ -35,10 +35,10 @@ async def by_version(
         db,
         "SELECT version, sum(sign > 0), sum(sign <> 0) FROM ("
         " SELECT version, (SELECT sum((value > 0) - (value < 0)) FROM labels WHERE turn = t.id) AS sign"
-        " FROM (SELECT id, version FROM turns WHERE (scope, model, rated) = (:scope, :model, 1)"
+        " FROM (SELECT id, version FROM turns WHERE (scope, model) = (:scope, :model) AND rated > 0"
         "  AND answered_by = '' AND created_at >= :since AND created_at < :until"
         "  ORDER BY seq DESC LIMIT :newest) t)"
-        " GROUP BY version ORDER BY version DESC LIMIT :limit",
+        " GROUP BY version HAVING sum(sign <> 0) > 0 ORDER BY version DESC LIMIT :limit",
         {**pool.values(), "since": since, "until": until, "newest": newest, "limit": limit},
     )
     return [Acceptance(version=row[0], good=row[1], rated=row[2]) for row in rows]

@@ -1,4 +1,4 @@
-"""The way back one release: what undoes the newest migration, after a verified copy was made."""
+"""The way back one release: what undoes its migrations, after a verified copy was made."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from goodbot.home import DATABASE
 from goodbot.lock import HomeLock
 from goodbot.store import backup
 from goodbot.store.connection import connect, set_pragmas
-from goodbot.store.migrate import check, migrations, schema, step
+from goodbot.store.migrate import check, schema, step
 from goodbot.store.query import fetch, first
 from goodbot.store.writer import explain
+
+BEFORE = 1
+"""The schema of the release before this one."""
 
 _GIVEN_UP: dict[int, dict[str, str]] = {
     2: {
@@ -32,6 +35,10 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "ones take their place",
         "adapters WHERE waits <> ''": "versions that wait to go live: training does not go on from them",
         "pairs": "pairs of answers that owners were asked to choose between",
+    },
+    3: {
+        "withheld": "owners who keep their private chats out of training (`share off`)",
+        "turns WHERE thought <> ''": "thoughts that were kept beside their answers",
     },
 }
 """By schema: tables that the release before has no place for, and what is lost with their rows."""
@@ -51,14 +58,15 @@ async def given_up(home: Path) -> Sequence[str]:
     """
     async with _alone(home) as db:
         version = await schema(db)
-        if _script(version) is None:
+        if not _script(version):
             return ()
+        undone = range(BEFORE + 1, version + 1)
         lines: list[str] = []
-        for table, what in _GIVEN_UP.get(version, {}).items():
+        for table, what in [pair for n in undone for pair in _GIVEN_UP.get(n, {}).items()]:
             row = first(await fetch(db, f"SELECT count(*) FROM {table}"))  # noqa: S608
             if row and row[0]:
                 lines.append(f"{row[0]} {what}")
-        return (*lines, *_NOTES.get(version, ()))
+        return (*lines, *(note for n in undone for note in _NOTES.get(n, ())))
 
 
 async def step_back(home: Path) -> str:
@@ -70,27 +78,26 @@ async def step_back(home: Path) -> str:
     async with _alone(home) as db:
         version = await schema(db)
         script = _script(version)
-        if script is None:
+        if not script:
             return f"The data is of schema {version}: the release before this one can read it."
         copy = await asyncio.to_thread(backup.before_change, path, version)
-        await step(db, script, version - 1)
+        await step(db, script, BEFORE)
     await asyncio.to_thread(backup.verify, path)
     return (
-        f"The data is of schema {version - 1} now: install the release before this one, and do "
+        f"The data is of schema {BEFORE} now: install the release before this one, and do "
         f"not start this one again. What the data was is in {copy.path}"
     )
 
 
-def _script(version: int) -> str | None:
-    """What undoes migration `version`; None unless it is the newest, and not the first."""
-    if version != len(migrations()):
-        return None
+def _script(version: int) -> str:
+    """What undoes this release's migrations up to `version`, the newest first; empty: none are there."""
+    folder = files("goodbot.store").joinpath("migrations", "back")
     found = sorted(
-        entry.read_text(encoding="utf-8")
-        for entry in files("goodbot.store").joinpath("migrations", "back").iterdir()
-        if entry.name.startswith(f"{version:04d}_")
+        (entry.name, entry.read_text(encoding="utf-8"))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".sql") and BEFORE < int(entry.name[:4]) <= version
     )
-    return found[0] if found else None
+    return "\n".join(sql for _, sql in reversed(found))
 
 
 @contextlib.asynccontextmanager

@@ -20,12 +20,9 @@ from goodbot.ratings import Opinion
 from goodbot.store import turns
 from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
 from goodbot.store.query import Row, fetch, first
+from goodbot.store.teaching import OPINIONS
 from goodbot.turns import Turn
 
-OPINIONS = (
-    "json_group_object(l.rater, json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars))))"
-)
-"""SQL: the `Opinion` of each rater in a group of `labels` `l`, as a JSON object."""
 _LABELLED = (
     "t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '')"
     " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
@@ -51,7 +48,7 @@ _TRAINED = (
 _REPEATABLE = 5000
 """Of the answers that a run may repeat, so many of the newest."""
 _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
-# What is counted leaves ties out (`rated` 2); what is claimed, the reward policy decides.
+# What the reward policy makes nothing of (`rated` 2) is not counted: it would not be claimed either.
 _COUNTED = " AND t.rated = 1"
 # Every rating counts: so the private answers of those who share are looked up by their names, and those
 # that wait for consent, however many, are not read. (`+` keeps SQLite from comparing another way than

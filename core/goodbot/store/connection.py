@@ -10,6 +10,8 @@ from typing import Any
 import aiosqlite
 
 from goodbot.errors import StoreError
+from goodbot.ratings import RewardPolicy
+from goodbot.store import teaching
 from goodbot.store.query import fetch, first
 
 PRAGMAS = {
@@ -23,10 +25,12 @@ BUSY_SECONDS = 5.0
 """How long another program may hold the database before a write fails."""
 
 
-async def connect(path: Path, how: str = "mode=rwc") -> aiosqlite.Connection:
+async def connect(
+    path: Path, how: str = "mode=rwc", policy: RewardPolicy | None = None
+) -> aiosqlite.Connection:
     """A connection to the file; `how` is SQLite's: `mode=ro`, `mode=rw`, or `rwc` to create it.
 
-    Raises sqlite3.Error.
+    `policy` says what teaches. Raises sqlite3.Error.
     """
     if how == "mode=rwc":
         _private(path)
@@ -36,7 +40,8 @@ async def connect(path: Path, how: str = "mode=rwc") -> aiosqlite.Connection:
     )  # fmt: skip
     try:
         db = await connection
-        await db.create_function("folded", 1, _folded, deterministic=True)  # pyright: ignore[reportUnknownMemberType]
+        for name, function in (("folded", _folded), ("teaches", teaching.function(policy))):
+            await db.create_function(name, 1, function, deterministic=True)  # pyright: ignore[reportUnknownMemberType]
         return db
     except BaseException:
         # Its thread still has a word for this event loop, which must not be closed by then.

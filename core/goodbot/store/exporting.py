@@ -11,7 +11,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import claimable, codec, comparisons, feedback, quarantine, turns
+from goodbot.store import codec, comparisons, feedback, quarantine, teaching, turns
 from goodbot.store.query import fetch
 
 EXPORTS = "exports"
@@ -28,7 +28,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
     rows = await fetch(
         db,
         "SELECT id, (SELECT instead_of FROM retries WHERE turn = turns.id),"  # noqa: S608
-        f" (SELECT {claimable.OPINIONS} FROM labels l WHERE l.turn = turns.id)"
+        f" (SELECT {teaching.OPINIONS} FROM labels l WHERE l.turn = turns.id)"
         " FROM turns WHERE rated > 0 OR EXISTS (SELECT 1 FROM events e"
         f" WHERE e.turn = turns.id AND e.kind IN ('comment', 'better') AND {quarantine.STANDS})"
         f" OR id IN (SELECT turn FROM pairs WHERE {comparisons.CHOSEN})"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store import access, adapters, codec, people, retries, turns
+from goodbot.store import access, adapters, codec, people, retries, teaching, turns
 from goodbot.store.query import fetch
 from goodbot.turns import Turn
 
@@ -230,24 +230,24 @@ async def _move_other_pointers(db: aiosqlite.Connection, scope: str, model: str)
 
 async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> int:
     """Their events and labels, also as runs remember them; returns how many ratings were theirs."""
-    ratings = 0
+    rated: list[str] = []
     for who in persons:
-        rows = await db.execute("DELETE FROM labels WHERE rater = ?", (who,))
-        ratings += rows.rowcount
+        rows = await fetch(db, "DELETE FROM labels WHERE rater = ? RETURNING turn", (who,))
+        rated += [turn for (turn,) in rows]
         await db.execute("DELETE FROM events WHERE rater = ?", (who,))
-    claimed = await fetch(
-        db,
+    await teaching.count(db, *rated)
+    query = (
         "SELECT run, turn, labels FROM run_items WHERE EXISTS (SELECT 1 FROM json_each(labels)"
-        " WHERE key IN (SELECT value FROM json_each(?)))",
-        (codec.dump_json(persons),),
+        " WHERE key IN (SELECT value FROM json_each(?)))"
     )
+    claimed = await fetch(db, query, (codec.dump_json(persons),))
     for run, turn, labels in claimed:
         left = {rater: v for rater, v in json.loads(labels).items() if rater not in persons}
         await db.execute(
             "UPDATE run_items SET labels = ? WHERE (run, turn) = (?, ?)",
             (codec.dump_json(left), run, turn),
         )
-    return ratings
+    return len(rated)
 
 
 async def _clear_inbox(db: aiosqlite.Connection, persons: Sequence[str]) -> None:

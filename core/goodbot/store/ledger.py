@@ -9,7 +9,7 @@ import aiosqlite
 
 from goodbot.events import MessageRef, OrderKey, RatingEvent, RatingKind, Receipt
 from goodbot.ratings import LedgerEvent, Opinion, fold, is_stars
-from goodbot.store import codec, people, quarantine, retries
+from goodbot.store import codec, people, quarantine, retries, teaching
 from goodbot.store.query import fetch
 
 
@@ -221,6 +221,7 @@ async def refold(db: aiosqlite.Connection, turn: str, rater: str) -> LabelChange
             " VALUES (?, ?, ?, ?, ?, ?)",
             (turn, identity, label.value, label.stars, event_id, seq),
         )
+    await teaching.count(db, turn)
     return LabelChange(
         turn=turn,
         rater=identity,
@@ -244,21 +245,22 @@ async def refold_people(db: aiosqlite.Connection, persons: Sequence[str]) -> lis
     for turn in found:
         for identity in identities:
             await refold(db, turn, identity)
+        await teaching.count(db, turn)
     return found
 
 
 async def rebuild(db: aiosqlite.Connection) -> int:
     """Derive every label again from the ledger; returns how many raters of a turn there are."""
     await db.execute("DELETE FROM labels")
+    await db.execute("UPDATE turns SET rated = 0 WHERE rated > 0")
     rows = await fetch(
         db,
         "SELECT DISTINCT turn, coalesce(identity, rater) FROM events"
         " LEFT JOIN links ON person = rater WHERE turn IS NOT NULL",
     )
-    pairs = [(row[0], row[1]) for row in rows]
-    for turn, rater in pairs:
+    for turn, rater in rows:
         await refold(db, turn, rater)
-    return len(pairs)
+    return len(rows)
 
 
 async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:

@@ -15,11 +15,17 @@ from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first
+from goodbot.store.teaching import OPINION
 
 STREAK = 8
 """So many bad ratings in a row are worth a word."""
 
 _STREAK = f"SELECT value FROM labels WHERE rater = {IDENTITY} ORDER BY event_seq DESC LIMIT :streak"  # noqa: S608
+_TEACHES = "coalesce((SELECT rated = 1 FROM turns WHERE id = :turn), 0)"
+_ALONE = (
+    f"coalesce((SELECT teaches(json_object(l.rater, {OPINION})) FROM labels l"  # noqa: S608
+    f" WHERE (l.turn, l.rater) = (:turn, {IDENTITY})), 0)"
+)
 _WAITS = (
     f"SELECT {PERSON} FROM turns t WHERE t.id = :turn AND t.scope = :scope AND t.trainable"  # noqa: S608
     f" AND NOT {CONSENT}"
@@ -51,6 +57,10 @@ class Level:
     """The last `STREAK` of them are all bad."""
     waits_for: str = ""
     """Whose consent the rated answer waits for, as `connector:id`: it was said in private."""
+    teaches: bool = False
+    """The reward policy makes a reward of what all say of the rated answer,"""
+    alone: bool = False
+    """and of what this rater says of it alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,13 +86,15 @@ async def level(
         db,
         f"SELECT {IDENTITY}, ({COUNT}),"  # noqa: S608
         " coalesce((SELECT id FROM runs WHERE scope = :scope ORDER BY id DESC LIMIT 1), 0),"
-        f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0), coalesce(({_WAITS}), '')",
+        f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0), coalesce(({_WAITS}), ''),"
+        f" {_TEACHES}, {_ALONE}",
         {**pool.values(), "person": person, "limit": limit, "streak": STREAK, "turn": turn},
     )
-    rater, available, round_, bad, waits = first(rows) or (person, 0, 0, 0, "")
+    [(rater, available, round_, bad, waits, teaches, alone)] = rows
     return Level(
-        available=available, round=round_, rater=rater, streak=bad == STREAK, waits_for=waits
-    )
+        available=available, round=round_, rater=rater, streak=bad == STREAK, waits_for=waits,
+        teaches=bool(teaches), alone=bool(alone),
+    )  # fmt: skip
 
 
 async def streak_since(db: aiosqlite.Connection, rater: str) -> int:

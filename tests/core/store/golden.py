@@ -1,4 +1,4 @@
-"""The data of a goodbot 0.1.0, as the release itself wrote it, to be upgraded in tests."""
+"""The data of older goodbots, as they wrote it themselves, to be upgraded in tests."""
 
 from __future__ import annotations
 
@@ -11,14 +11,23 @@ RELEASE = Path(__file__).parent / "release_0_1_0"
 
 
 def state_of_0_1_0(home: Path) -> Path:
-    """Put it into `home`; returns its database."""
+    """Put that of the release before into `home`; returns its database."""
+    return _put(RELEASE, home)
+
+
+def state_of_schema_2(home: Path) -> Path:
+    """Put that of a goodbot between the releases into `home`; returns its database."""
+    return _put(RELEASE.with_name("schema_2"), home)
+
+
+def _put(state: Path, home: Path) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     path = home / "goodbot.db"
     with sqlite3.connect(path, isolation_level=None) as db:
         db.execute("PRAGMA journal_mode = wal")
-        db.executescript((RELEASE / "goodbot.sql").read_text(encoding="utf-8"))
+        db.executescript((state / "goodbot.sql").read_text(encoding="utf-8"))
     db.close()
-    shutil.copytree(RELEASE / "adapters", home / "adapters")
+    shutil.copytree(state / "adapters", home / "adapters")
     return path
 
 

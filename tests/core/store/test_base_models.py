@@ -65,7 +65,8 @@ async def test_what_schema_1_knew_is_brought_along_and_back(tmp_path: Path) -> N
     finally:
         await store.close()
     db = sqlite3.connect(path)
-    db.executescript(text("back/0002_people.sql"))
+    for name in ("back/0003_thoughts.sql", "back/0002_people.sql"):
+        db.executescript(text(name))
     assert db.execute("SELECT rated FROM turns").fetchall() == [(1,), (1,), (1,)]
     assert db.execute("SELECT * FROM switches").fetchall() == [("retrain", "a rating is gone")]
     columns = {row[1] for row in db.execute("PRAGMA table_info(runs)")}

@@ -14,7 +14,7 @@ from goodbot.store import Store, backup
 from goodbot.store.migrate import APPLICATION_ID, migrations
 
 from tests.core.builders import check, check_store, open_bot
-from tests.core.store.golden import content, state_of_0_1_0, version
+from tests.core.store.golden import content, schema, state_of_0_1_0, state_of_schema_2, version
 
 LATEST = len(migrations())
 
@@ -64,6 +64,58 @@ async def test_the_bot_learns_on(tmp_path: Path) -> None:
         assert (verdict.state, verdict.version) == ("activated", 3)
         assert set(await bot.trained(3)) > set(await bot.trained(1)), "it builds on what was learnt"
         await check(bot)
+
+
+async def test_what_a_goodbot_between_the_releases_wrote_opens_and_keeps_its_rows(
+    tmp_path: Path,
+) -> None:
+    path = state_of_schema_2(tmp_path)
+    before = content(path)
+    assert [len(before[name]) for name in ("turns", "labels", "events")] == [23, 25, 26]
+    await migrated(path)
+    after = content(path)
+    assert version(path) == LATEST
+    for table, old in before.items():
+        columns = list(old[0]) if old else []
+        new = [{name: row[name] for name in columns} for row in after[table]]
+        assert sorted(new, key=str) == sorted(old, key=str), table
+
+
+async def test_the_bot_of_a_goodbot_between_the_releases_learns_on(tmp_path: Path) -> None:
+    state_of_schema_2(tmp_path / "bot")
+    async with open_bot(tmp_path) as bot:
+        assert ((await bot.status())["version"], (await bot.status())["ratings"]) == (2, 7)
+        assert "too long" in await bot.command("history")
+        await bot.rated(1)
+        verdict = await bot.train()
+        assert (verdict.state, verdict.version) == ("activated", 3)
+        await check(bot)
+
+
+@pytest.mark.parametrize("there", ["", "withheld", "thought", "filters"])
+async def test_columns_that_schema_2_had_for_some_hours_are_no_hindrance(
+    tmp_path: Path, there: str
+) -> None:
+    path = state_of_schema_2(tmp_path)
+    script = dict(migrations())[3]
+    with sqlite3.connect(path) as db:
+        for statement in script.split(";"):
+            if there and f" {there} " in statement:
+                db.execute(statement)
+    db.close()
+    before = content(path)["turns"]
+    await migrated(path)
+    fresh = tmp_path / "fresh.db"
+    await migrated(fresh)
+    assert schema(path).keys() == schema(fresh).keys()
+    for name, found in schema(path).items():
+        columns, expected = [
+            {column[0] for column in of[3]} if name.startswith("table") else of
+            for of in (found, schema(fresh)[name])
+        ]
+        assert columns == expected, name
+    after = [{name: row[name] for name in before[0]} for row in content(path)["turns"]]
+    assert after == before
 
 
 async def test_a_copy_is_made_first_and_it_is_the_data_of_before(

@@ -20,9 +20,6 @@ CREATE TABLE links (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_by_identity ON links (identity);
 
--- Owners who keep their private chats out of training (`share off`).
-CREATE TABLE withheld (person TEXT NOT NULL PRIMARY KEY, since REAL NOT NULL) STRICT, WITHOUT ROWID;
-
 -- Ratings received since then, up to that event, count for nothing (`rollback --since`); the fold
 -- leaves them out.
 CREATE TABLE quarantines (
@@ -221,14 +218,3 @@ CREATE TRIGGER trace_answered AFTER INSERT ON traces BEGIN
   INSERT OR IGNORE INTO talkers
     SELECT scope, NEW.connector || ':' || NEW.talker FROM turns WHERE id = NEW.turn;
 END;
-
--- What the model thought before it answered: so many of the last prompt tokens are the thought's.
-ALTER TABLE turns ADD COLUMN thought TEXT NOT NULL DEFAULT '';
-ALTER TABLE turns ADD COLUMN thought_tokens INTEGER NOT NULL DEFAULT 0;
--- What was done to the distribution that an answer was drawn from beside the temperature, as JSON ('{}':
--- nothing, as always before), and by how many nats that made each of its tokens likelier.
-ALTER TABLE turns ADD COLUMN filters TEXT NOT NULL DEFAULT '{}';
-ALTER TABLE turns ADD COLUMN lifts BLOB NOT NULL DEFAULT x'';
-ALTER TABLE pairs ADD COLUMN filters TEXT NOT NULL DEFAULT '{}';
-ALTER TABLE pairs ADD COLUMN old_lifts BLOB NOT NULL DEFAULT x'';
-ALTER TABLE pairs ADD COLUMN new_lifts BLOB NOT NULL DEFAULT x'';

@@ -6,7 +6,6 @@ DROP TABLE codes;
 UPDATE OR REPLACE labels SET rater = (SELECT e.rater FROM events e WHERE e.seq = labels.event_seq)
   WHERE rater IN (SELECT identity FROM links);
 DROP TABLE links;
-DROP TABLE withheld;
 DROP TABLE quarantines;
 DROP TABLE canaries;
 DROP TABLE pairs;
@@ -24,10 +23,6 @@ DELETE FROM channels WHERE off_at IS NOT NULL;
 ALTER TABLE channels DROP COLUMN noticed_at;
 ALTER TABLE channels DROP COLUMN off_at;
 ALTER TABLE turns DROP COLUMN context;
--- It takes log-probs for those of the whole distribution: what was drawn from another it scores anew.
-UPDATE turns SET prompt_tokens = x'', tokens = x'', logprobs = x'' WHERE filters <> '{}';
-ALTER TABLE turns DROP COLUMN filters;
-ALTER TABLE turns DROP COLUMN lifts;
 ALTER TABLE run_items DROP COLUMN weight;
 ALTER TABLE labels DROP COLUMN stars;
 DROP TABLE set_aside;
@@ -77,5 +72,3 @@ UPDATE adapters SET model = substr(model, 1, instr(model, '@') - 1)
 -- It would take what other models have written for the base model's own words.
 UPDATE turns SET trainable = 0 WHERE answered_by <> '';
 ALTER TABLE turns DROP COLUMN answered_by;
-ALTER TABLE turns DROP COLUMN thought;
-ALTER TABLE turns DROP COLUMN thought_tokens;

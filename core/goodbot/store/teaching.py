@@ -1,0 +1,70 @@
+"""Which rated answers teach, as the reward policy in use has it: SQL's `teaches`, and `turns.rated`.
+
+`rated` is 0 for an answer without labels, 1 where its labels teach, 2 where the policy makes no reward
+of them (a tie, say). So what may be claimed is counted without asking the policy again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+import aiosqlite
+
+from goodbot.ratings import Opinion, RewardPolicy, TurnRating
+from goodbot.store import access
+from goodbot.store.query import fetch
+
+logger = logging.getLogger(__name__)
+
+OPINION = "json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars)))"
+"""SQL: the `Opinion` that a label `l` holds, as JSON."""
+OPINIONS = f"json_group_object(l.rater, {OPINION})"
+"""SQL: the `Opinion` of each rater in a group of `labels` `l`, as a JSON object."""
+_RATED = (
+    f"SELECT CASE WHEN count(*) = 0 THEN 0 WHEN teaches({OPINIONS}) THEN 1 ELSE 2 END"  # noqa: S608
+    " FROM labels l WHERE l.turn = turns.id"
+)
+_COUNTED_BY = "counted by"
+"""The switch that keeps the name of the policy that all answers were counted by."""
+
+
+def by_signs(ratings: Sequence[TurnRating]) -> float | None:
+    """What there is to go by without a policy: more good than bad, or the other way round."""
+    sign = sum((rating.value > 0) - (rating.value < 0) for rating in ratings)
+    return float(sign) if sign else None
+
+
+def function(policy: RewardPolicy | None) -> Callable[[str], bool]:
+    """SQL `teaches(OPINIONS)`: whether the policy makes a reward of these labels."""
+    reward = policy.fn if policy else by_signs
+
+    def teaches(opinions: str) -> bool:
+        labels: Mapping[str, Opinion] = json.loads(opinions)
+        ratings = [TurnRating.of(rater, opinion) for rater, opinion in labels.items()]
+        try:
+            return reward(ratings) is not None
+        except Exception:  # a plugin's: no rating is lost for it, and the training says so, too
+            logger.exception("the reward policy has failed; it is counted by good and bad")
+            return by_signs(ratings) is not None
+
+    return teaches
+
+
+async def count(db: aiosqlite.Connection, *turns: str) -> None:
+    """The labels of these have changed."""
+    for turn in turns:
+        await db.execute(f"UPDATE turns SET rated = ({_RATED}) WHERE id = ?", (turn,))  # noqa: S608
+
+
+async def count_all(db: aiosqlite.Connection, policy: str) -> None:
+    """At start: what waits for a run is counted by the policy; everything, where it is another one."""
+    same = await access.switch(db, _COUNTED_BY) == policy
+    which = "rated > 0 AND spent IS NULL" if same else "rated > 0"
+    rows = await fetch(
+        db,
+        f"SELECT id FROM turns WHERE {which} AND rated <> ({_RATED})",  # noqa: S608
+    )
+    await count(db, *(turn for (turn,) in rows))
+    await access.set_switch(db, _COUNTED_BY, policy)
