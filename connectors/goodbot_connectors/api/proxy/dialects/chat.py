@@ -10,8 +10,9 @@ from goodbot.events import Message
 from goodbot.serving.chat import ids
 from goodbot.serving.chat import number as finite
 
-from goodbot_connectors.api.proxy.dialects import shapes
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Calls, Said, objects, text_of
+from goodbot_connectors.api.proxy.dialects import shapes, tools
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects, text_of
+from goodbot_connectors.api.proxy.dialects.tools import Calls, Part
 from goodbot_connectors.fields import as_json, string, sub
 
 _ROLES = {"developer": "system", "function": "tool"}
@@ -20,7 +21,7 @@ _ROLES = {"developer": "system", "function": "tool"}
 def asked(body: Mapping[str, Any]) -> Asked:
     """What a request asks for."""
     form = string(sub(body, "response_format"), "type")
-    tools = [
+    declared = [
         shapes.function(string(one, "name"), string(one, "description"), one.get("parameters"))
         for one in (*_functions(body), *objects(body.get("functions")))
         if string(one, "name")
@@ -29,7 +30,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
     return Asked(
         model=string(body, "model"),
         messages=shapes.together([_message(one) for one in objects(body.get("messages"))]),
-        tools=() if body.get("tool_choice") == "none" else tools,
+        tools=() if body.get("tool_choice") == "none" else declared,
         stream=body.get("stream") is True,
         max_tokens=shapes.count(body, "max_completion_tokens", "max_tokens"),
         temperature=shapes.number(body, "temperature"), seed=shapes.seed(body),
@@ -49,12 +50,12 @@ def _message(one: Mapping[str, Any]) -> Message:
     text = text_of(one.get("content")) or string(one, "refusal")
     if role == "assistant":
         calls = [
-            shapes.called(string(call, "id"), string(what, "name"), string(what, "arguments"))
+            shapes.called(string(call, "id"), string(what, "name"), tools.arguments(what))
             for call in objects(one.get("tool_calls"))
             if string(what := sub(call, "function"), "name")
         ]
         if string(old := sub(one, "function_call"), "name"):
-            calls.append(shapes.called("", string(old, "name"), string(old, "arguments")))
+            calls.append(shapes.called("", string(old, "name"), tools.arguments(old)))
         return shapes.assistant(text, calls)
     if role == "tool":
         named = {"tool_call_id": id_} if (id_ := string(one, "tool_call_id")) else {}
@@ -67,7 +68,9 @@ class ChatAnswer:
 
     def __init__(self) -> None:
         self._text: list[str] = []
-        self._calls = Calls()
+        self.calls = Calls()
+        self.parts: list[Part] = []
+        """What the last chunk said of calls."""
         self._finish = self._model = ""
         self._several = False
         self._prompt: tuple[int, ...] = ()
@@ -84,6 +87,7 @@ class ChatAnswer:
 
     def _take(self, body: Mapping[str, Any], part: str) -> None:
         self._model = string(body, "model") or self._model
+        self.parts = []
         if "prompt_token_ids" in body:
             self._prompt = self._prompt or ids(body["prompt_token_ids"])
         if extension := sub(body, "sglext"):
@@ -95,9 +99,9 @@ class ChatAnswer:
             if choice.get("index", 0) != 0:
                 self._several = True
                 continue
-            self._choice(choice, as_json(choice.get(part)))
+            self._choice(choice, as_json(choice.get(part)), whole=part == "message")
 
-    def _choice(self, choice: Mapping[str, Any], said: Mapping[str, Any]) -> None:
+    def _choice(self, choice: Mapping[str, Any], said: Mapping[str, Any], *, whole: bool) -> None:
         self._finish = string(choice, "finish_reason") or self._finish
         if "token_ids" in choice or "prompt_token_ids" in choice:
             self._prompt = self._prompt or ids(choice.get("prompt_token_ids"))
@@ -105,22 +109,15 @@ class ChatAnswer:
         for told in objects(sub(choice, "logprobs").get("content")):
             self._logprobs.append(finite(told.get("logprob")))
         self._text.append(text_of(said.get("content")) or string(said, "refusal"))
-        for position, call in enumerate(objects(said.get("tool_calls"))):
-            place = call.get("index")
-            what = sub(call, "function")
-            self._calls.add(
-                place if isinstance(place, int) else position,
-                string(call, "id"), string(what, "name"), string(what, "arguments"),
-            )  # fmt: skip
-        if old := sub(said, "function_call"):
-            self._calls.add(0, "", string(old, "name"), string(old, "arguments"))
+        read = tools.told if whole else tools.streamed
+        self.parts += read(self.calls, said)
 
     def said(self) -> Said:
         """What is known now."""
         told = self._prompt and len(self._tokens) == len(self._logprobs)
         told = told and all(map(math.isfinite, self._logprobs))
         return Said(
-            text="".join(self._text), calls=self._calls.all(), finish=self._finish,
+            text="".join(self._text), calls=self.calls.all(), finish=self._finish,
             model=self._model, several=self._several, prompt_tokens=self._prompt if told else (),
             tokens=tuple(self._tokens) if told else (),
             logprobs=tuple(self._logprobs) if told else (),

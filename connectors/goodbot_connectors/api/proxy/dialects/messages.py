@@ -9,7 +9,8 @@ from typing import Any
 from goodbot.events import Message
 
 from goodbot_connectors.api.proxy.dialects import shapes
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Calls, Said, objects, text_of
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects, text_of
+from goodbot_connectors.api.proxy.dialects.tools import Calls
 from goodbot_connectors.fields import as_json, string, sub
 
 
@@ -72,18 +73,17 @@ class MessageAnswer:
     def event(self, data: Mapping[str, Any]) -> None:
         """One event of a stream."""
         kind, place = string(data, "type"), data.get("index")
+        place = place if isinstance(place, int) else 0
         if kind == "message_start":
             self._model = string(sub(data, "message"), "model")
         elif kind == "message_delta":
             self._finish = string(sub(data, "delta"), "stop_reason") or self._finish
-        elif not isinstance(place, int):
-            return
         elif kind == "content_block_start":
             block = sub(data, "content_block")
             self._text.append(string(block, "text"))
             if block.get("type") == "tool_use":
                 given = _json(block.get("input")) if block.get("input") else ""
-                self._calls.add(place, string(block, "id"), string(block, "name"), given)
+                self._calls.begin(place, string(block, "id"), string(block, "name"), given)
         elif kind == "content_block_delta":
             delta = sub(data, "delta")
             if delta.get("type") == "text_delta":
@@ -98,7 +98,7 @@ class MessageAnswer:
             if block.get("type") == "text":
                 self._text.append(string(block, "text"))
             elif block.get("type") == "tool_use":
-                self._calls.add(
+                self._calls.begin(
                     place, string(block, "id"), string(block, "name"), _json(block.get("input"))
                 )
 

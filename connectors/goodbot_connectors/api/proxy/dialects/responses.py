@@ -10,6 +10,7 @@ from goodbot.events import Message
 
 from goodbot_connectors.api.proxy.dialects import shapes
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Call, Said, objects, text_of
+from goodbot_connectors.api.proxy.dialects.tools import arguments
 from goodbot_connectors.fields import string, sub
 
 _ENDS = {
@@ -86,7 +87,7 @@ def _call(item: Mapping[str, Any]) -> Call | None:
     """A call of a tool that the program runs."""
     kind, id_, name = item.get("type"), string(item, "call_id"), string(item, "name")
     if kind == "function_call" and name:
-        return Call(id=id_, name=name, arguments=string(item, "arguments"))
+        return Call(id=id_, name=name, arguments=arguments(item))
     if kind == "custom_tool_call" and name:
         text = json.dumps({"input": string(item, "input")}, ensure_ascii=False)
         return Call(id=id_, name=name, arguments=text)

@@ -104,34 +104,6 @@ class Answer(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Calls:
-    """Calls of tools that come in pieces, by their places in the answer."""
-
-    _ids: dict[int, str] = field(default_factory=dict[int, str])
-    _names: dict[int, str] = field(default_factory=dict[int, str])
-    _arguments: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
-
-    def add(self, place: int, id_: str = "", name: str = "", arguments: str = "") -> None:
-        """More of the call at a place."""
-        if id_:
-            self._ids[place] = id_
-        if name:
-            self._names[place] = self._names.get(place, "") or name
-        self._arguments.setdefault(place, []).append(arguments)
-
-    def all(self) -> tuple[Call, ...]:
-        """Those that have a name, in their order."""
-        return tuple(
-            Call(
-                id=self._ids.get(place, ""), name=self._names[place],
-                arguments="".join(self._arguments[place]),
-            )
-            for place in sorted(self._arguments)
-            if place in self._names
-        )  # fmt: skip
-
-
 def text_of(content: object) -> str:
     """The words of a message, whose content is a text or a list of parts; what is no text is left out."""
     if isinstance(content, str):

@@ -14,12 +14,12 @@ from goodbot.sampling import FILTERS, checked
 from goodbot.serving.chat import Completion
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
-from goodbot.thoughts import Thought
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, count, objects
-from goodbot_connectors.api.proxy.own.deltas import Delta, End, Part
+from goodbot_connectors.api.proxy.dialects.tools import InTurn
+from goodbot_connectors.api.proxy.own.deltas import Delta, End
 from goodbot_connectors.bridge.body import RefusedError
 from goodbot_connectors.fields import Json, string, sub
 
@@ -103,22 +103,20 @@ def lifts(far: FarSide, said: Said) -> tuple[float, ...]:
 
 async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[Delta]:
     """A stream of chat completions, piece by piece. Raises ServerError where it breaks off."""
-    listener, events = ChatAnswer(), EventStream()
-    reader = Reader()
+    listener = ChatAnswer()
+    reader, in_turn = Reader(), InTurn(listener.calls)
     counts = (0, 0)
-    async for piece in _pieces(far, response):
-        for data in events.feed(piece):
-            if data.strip() == "[DONE]":
-                continue
-            chunk = _chunk(far, data)
-            listener.event(chunk)
-            if usage := sub(chunk, "usage"):
-                counts = (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
-            for choice in objects(chunk.get("choices")):
-                for delta in _deltas(sub(choice, "delta"), reader):
-                    yield delta
+    async for chunk, part in _chunks(far, response):
+        (listener.event if part == "delta" else listener.whole)(chunk)
+        if usage := sub(chunk, "usage"):
+            counts = (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
+        for choice in objects(chunk.get("choices")):
+            for delta in reader.delta(sub(choice, part), 0):
+                yield delta
+        for called in in_turn.feed(listener.parts):
+            yield called
     said = listener.said()
-    for delta in reader.end(0, cut=said.finish == "length"):
+    for delta in (*reader.end(0, cut=said.finish == "length"), *in_turn.end()):
         yield delta
     whole = reader.completed(Completion(text="", finish=said.finish))
     if whole.thought:  # which tokens are the thought's is not known: training reads the words
@@ -134,25 +132,30 @@ async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerat
     )  # fmt: skip
 
 
+async def _chunks(
+    far: FarSide, response: aiohttp.ClientResponse
+) -> AsyncGenerator[tuple[Json, str]]:
+    """The objects of an answer, and where in their choices is what was said."""
+    if response.content_type == "application/json":  # it does not stream, whatever was asked
+        data = b"".join([piece async for piece in _pieces(far, response)])
+        yield _chunk(far, data.decode("utf-8", "replace")), "message"
+        return
+    events = EventStream()
+    async for piece in _pieces(far, response):
+        for data in events.feed(piece):
+            if data.strip() != "[DONE]":
+                yield _chunk(far, data), "delta"
+    for data in events.end():
+        if data.strip() != "[DONE]":
+            yield _chunk(far, data), "delta"
+
+
 async def _pieces(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
     try:
         async for piece in response.content.iter_any():
             yield piece
     except (aiohttp.ClientError, TimeoutError) as error:
         raise ServerError(f"{far.title} broke its answer off") from error
-
-
-def _deltas(delta: Json, reader: Reader) -> list[str | Part | Thought]:
-    found: list[str | Part | Thought] = [*reader.delta(delta, 0)]
-    for place, call in enumerate(objects(delta.get("tool_calls"))):
-        index, what = call.get("index"), sub(call, "function")
-        found.append(
-            Part(
-                place=index if isinstance(index, int) else place, id=string(call, "id"),
-                name=string(what, "name"), arguments=string(what, "arguments"),
-            )
-        )  # fmt: skip
-    return found
 
 
 def _chunk(far: FarSide, data: str) -> Json:

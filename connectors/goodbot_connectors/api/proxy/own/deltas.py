@@ -10,16 +10,7 @@ from goodbot.sampling import Filters
 from goodbot.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
-    """A piece of the call of a tool; the first one at a place has its id and name."""
-
-    place: int
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
+from goodbot_connectors.api.proxy.dialects.tools import Part
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +29,7 @@ class End:
 
 
 Delta = str | Part | Thought | End
+__all__ = ["About", "Delta", "End", "Part", "Writer"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,13 +7,16 @@ And the model has the name that the program gave it, not the one that its versio
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from goodbot.errors import ServerError
 from goodbot.serving.sse import EventStream
 
-from goodbot_connectors.api.proxy.dialects.shapes import Answer
+from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
+from goodbot_connectors.api.proxy.dialects.shapes import Answer, objects
+from goodbot_connectors.api.proxy.dialects.tools import Part
+from goodbot_connectors.fields import sub
 
 _TOP = ("prompt_token_ids", "sglext", "prompt_logprobs", "kv_transfer_params")
 _CHOICE = ("token_ids", "prompt_token_ids", "prompt_logprobs")
@@ -58,12 +61,30 @@ class Editor:
             body.pop(name, None)
         if "model" in body:
             body["model"] = self._model
+        if isinstance(self._answer, ChatAnswer) and self._answer.parts:
+            _number_calls(body, self._answer.parts)
         for choice in _choices(body):
             for name in _CHOICE:
                 choice.pop(name, None)
             if not self._keeps_logprobs and "logprobs" in choice:
                 choice["logprobs"] = None
         return body
+
+
+def _number_calls(body: Mapping[str, Any], parts: Sequence[Part]) -> None:
+    """Give each piece of a call the number and the id of its call: what the server gave may be another's."""
+    none: dict[str, Any] = {}
+    first = next((one for one in _choices(body) if one.get("index", 0) == 0), none)
+    said = sub(first, "delta") or sub(first, "message")
+    for one, part in zip(objects(said.get("tool_calls")), parts, strict=False):
+        call = cast("dict[str, Any]", one)
+        if "delta" in first:
+            call["index"] = part.place
+        if part.id:
+            call["id"] = part.id
+        what = cast("dict[str, Any]", sub(call, "function"))
+        if what.get("arguments") is not None:
+            what["arguments"] = part.arguments
 
 
 def _choices(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
