@@ -39,7 +39,7 @@ $(VENV)/installed: $(VENV)/ready pyproject.toml constraints.txt
 
 $(VENV)/installed-test: $(VENV)/installed
 	@echo "installing what the tests need ..."
-	@$(PIP) --editable '.[discord,slack,teams,telegram,dev]'
+	@$(PIP) --editable '.[discord,slack,teams,telegram,zstd,dev]'
 	@touch $@
 
 # Far sides that others have written: Telegram, Slack, Teams. Without them their tests are skipped and say so.
@@ -49,7 +49,7 @@ $(PEERS): tests/node/package-lock.json $(VENV)/installed-test
 
 $(VENV)/installed-all: $(VENV)/installed-test
 	@echo "installing every backend and tracker ..."
-	@$(PIP) --editable '.[mlx,torch-4bit,gguf,discord,slack,teams,telegram,tensorboard,wandb,trackio,bench,dev]'
+	@$(PIP) --editable '.[mlx,torch-4bit,gguf,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,bench,dev]'
 	@touch $@
 
 install: $(VENV)/installed

@@ -108,7 +108,7 @@ def document(address: str, version: str) -> Schema:
         "info": {
             "title": "goodbot", "version": version,
             "description": "Answers of your programs, and what became of them. A body is one JSON object in "
-            "UTF-8, of at most 1 MiB, 32 levels, and integers of at most 64 bits.",
+            "UTF-8, of at most 1 MiB, 128 levels, and integers of at most 64 bits; as gzip or deflate, too.",
         },
         "servers": [{"url": address}],
         "security": [{"bearer": []}, {"key": []}],

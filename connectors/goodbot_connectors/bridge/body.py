@@ -8,41 +8,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
-from typing import Any, NoReturn, cast
+from collections.abc import AsyncGenerator, Collection
+from typing import Any, NoReturn, Protocol, cast
 
 from aiohttp import hdrs, web
-from goodbot.errors import GoodbotError
+
+from goodbot_connectors.bridge.encoded import Undone, coding, sized
+from goodbot_connectors.bridge.refused import TYPES, RefusedError
+
+__all__ = ["LARGEST", "TYPES", "RefusedError", "json_object", "parsed", "pieces", "read"]
 
 LARGEST = 1 << 20
 """Bytes of a body, unless a route says otherwise."""
-DEPTH = 32
-KEYS = 256
-"""Of one object."""
+DEPTH = 128
+"""A schema of a tool takes two levels for each of its own."""
+KEYS = 8192
+"""Of one object: OpenAI's API takes 5000 properties in a schema."""
 VALUES = 250_000
 """In one body, whatever they are."""
 _INTEGERS = range(-(2**63), 2**63)
-
-
-class RefusedError(GoodbotError):
-    """A request that is answered with this status, a sentence and one word for programs."""
-
-    def __init__(
-        self, status: int, message: str, type_: str = "", *, retry_after: float = 0.0
-    ) -> None:
-        self.status = status
-        self.type = type_ or TYPES.get(status, "invalid_request")
-        self.retry_after = retry_after
-        super().__init__(message)
-
-
-TYPES = {
-    400: "invalid_request", 401: "unauthorized", 403: "forbidden", 404: "not_found",
-    405: "method_not_allowed", 408: "timeout", 409: "conflict", 413: "too_large",
-    415: "unsupported_media_type", 422: "unprocessable", 429: "too_many_requests",
-    500: "internal", 503: "unavailable", 507: "no_space",
-}  # fmt: skip
-"""The `type` of an error by its status."""
 
 
 async def json_object(request: web.Request, largest: int = LARGEST) -> dict[str, Any]:
@@ -50,27 +34,58 @@ async def json_object(request: web.Request, largest: int = LARGEST) -> dict[str,
     return parsed(await read(request, largest))
 
 
-async def read(request: web.Request, largest: int = LARGEST) -> bytes:
-    """The bytes of a JSON body, as they came. Raises RefusedError: 400, 408, 413, 415."""
+async def read(
+    request: web.Request, largest: int = LARGEST, *, came: int = 0, thinned: Thins | None = None
+) -> bytes:
+    """The bytes of a JSON body, as they were before they were compressed.
+
+    At most `largest`; of one that is larger, and has at most `came`, `thinned` leaves out what nobody
+    needs. Raises RefusedError: 400, 408, 413, 415.
+    """
     if request.content_type != "application/json":
         raise RefusedError(415, "Send JSON, with the header `Content-Type: application/json`.")
-    if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
-        raise RefusedError(415, "Send the body as it is: no Content-Encoding is undone here.")
+    most = max(came, largest)
+    layer = Undone(coding(request.headers.getall(hdrs.CONTENT_ENCODING, [])), most)
+    kept, thin = bytearray(), False
+    async for piece in pieces(request, most):
+        for part in layer.feed(piece):
+            kept += thinned.feed(part) if thin and thinned else part
+            if len(kept) > largest and thinned and not thin:  # smaller ones stay as they are
+                kept, thin = bytearray(thinned.feed(bytes(kept))), True
+            if len(kept) > largest:
+                _too_large(largest, " without pictures and files" if thinned else "")
+    layer.end()
+    if thin and thinned:
+        kept += thinned.end()
+    return bytes(kept)
+
+
+async def pieces(request: web.Request, largest: int) -> AsyncGenerator[bytes]:
+    """The bytes of a body as they come. Raises RefusedError (408, 413)."""
     if (request.content_length or 0) > largest:
         _too_large(largest)
-    content = request.content
-    pieces: list[bytes] = []
     size = 0
     try:
-        while not content.at_eof():
-            piece = await content.readany()
+        while not request.content.at_eof():
+            piece = await request.content.readany()
             size += len(piece)
             if size > largest:
                 _too_large(largest)
-            pieces.append(piece)
+            yield piece
     except web.HTTPRequestTimeout:
         raise RefusedError(408, "The rest of the body never came: send it again.") from None
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+class Thins(Protocol):
+    """Takes the pieces of a body and leaves something out."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """What is left of it by now."""
+        ...
+
+    def end(self) -> bytes:
+        """What was held back."""
+        ...
 
 
 def parsed(data: bytes) -> dict[str, Any]:
@@ -148,8 +163,8 @@ def _no_halves(value: dict[str, Any]) -> None:
         raise RefusedError(400, r"The body holds half a character (a lone \ud…).") from None
 
 
-def _too_large(largest: int) -> NoReturn:
-    raise RefusedError(413, f"The body is too large: at most {largest} bytes.")
+def _too_large(largest: int, what: str = "") -> NoReturn:
+    raise RefusedError(413, f"The body is too large: at most {sized(largest)}{what}.")
 
 
 def _too_deep() -> NoReturn:

@@ -18,6 +18,7 @@ from goodbot.errors import GoodbotError, RetriableError, StoreError, StoreFullEr
 
 from goodbot_connectors.bridge.body import LARGEST, RefusedError, json_object
 from goodbot_connectors.bridge.clients import Client, Clients
+from goodbot_connectors.bridge.encoded import sized
 
 __all__ = ["Handler", "RefusedError", "answer", "guarded", "json_object", "refusal", "token_of"]
 
@@ -48,7 +49,7 @@ def guarded(
             _from_no_page(request)
             client = _client(request, clients)
             if (request.content_length or 0) > largest:
-                raise RefusedError(413, f"The body is too large: at most {largest} bytes.")
+                raise RefusedError(413, f"The body is too large: at most {sized(largest)}.")
             return await handler(request, client)
         except RefusedError as error:
             return shape(error)

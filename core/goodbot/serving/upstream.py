@@ -93,7 +93,7 @@ class Upstream:
             timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS
             ),
-            headers=headers, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=False,
+            headers=headers, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False,
         )  # fmt: skip
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 from collections.abc import AsyncIterator
@@ -121,8 +122,15 @@ async def test_json_alone_is_taken(type_: str, status: int, api: Served) -> None
     assert (await api.ask(Content_Type=type_))[0] == status
 
 
-async def test_no_compressed_body_is_undone(api: Served) -> None:
-    assert (await api.ask(b"\x1f\x8b", Content_Encoding="gzip"))[0] in (400, 415)
+async def test_a_compressed_body_is_undone_within_the_same_bound(api: Served) -> None:
+    packed = gzip.compress(json.dumps({"a": "x" * 1000}).encode())
+    assert (await api.ask(packed, Content_Encoding="gzip"))[0] == 200
+    assert (await api.ask(packed, Content_Encoding="x-gzip"))[0] == 200
+    assert (await api.ask(b"\x1f\x8b", Content_Encoding="gzip"))[0] == 400
+    assert (await api.ask(packed, Content_Encoding="gzip, gzip"))[0] == 415
+    assert (await api.ask(packed, Content_Encoding="br"))[0] == 415
+    large = gzip.compress(json.dumps({"a": "x" * (1 << 20)}).encode())
+    assert (await api.ask(large, Content_Encoding="gzip"))[0] == 413
 
 
 async def test_how_large_a_body_may_be(api: Served) -> None:

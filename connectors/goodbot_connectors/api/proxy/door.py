@@ -5,12 +5,15 @@ What is here is all there is: no other path, and no other method, of an upstream
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
+from multidict import CIMultiDictProxy
 
 from goodbot_connectors.api.proxy import config, errors, headers, listening
 from goodbot_connectors.api.proxy.capture import Call, Capture
@@ -21,14 +24,20 @@ from goodbot_connectors.api.proxy.far import Far, base
 from goodbot_connectors.api.proxy.hangup import GoneError, Hangups
 from goodbot_connectors.api.proxy.listening import Listener
 from goodbot_connectors.api.proxy.own.door import OwnDoor
+from goodbot_connectors.api.proxy.pictures import Pictures
 from goodbot_connectors.api.proxy.relay import relay
 from goodbot_connectors.bridge import guard
-from goodbot_connectors.bridge.body import RefusedError, parsed, read
+from goodbot_connectors.bridge.body import RefusedError, parsed, pieces, read
 from goodbot_connectors.bridge.clients import Client
+from goodbot_connectors.bridge.encoded import Undone, coding, undone
 from goodbot_connectors.bridge.local import LocalConnector
 
-LARGEST = 8 << 20
-"""Bytes of a request."""
+logger = logging.getLogger(__name__)
+
+LARGEST = 64 << 20
+"""Bytes of a request. Agents send the whole conversation again, with all its pictures."""
+READ = 8 << 20
+"""Bytes of one that our own model reads, without pictures and files."""
 _TOKEN_HEADER = "X-Goodbot-Token"  # noqa: S105  a header's name
 
 
@@ -64,6 +73,7 @@ class Proxy:
         self._hangups = Hangups(connector.host.clock)
         self._fars: dict[str, Far] = {}
         self._own = OwnDoor(connector, self._capture)
+        self._unread: set[str] = set()
 
     def routes(self) -> Sequence[web.AbstractRouteDef]:
         """All that is answered, each behind the guard."""
@@ -107,10 +117,11 @@ class Proxy:
     # what is done
 
     async def _posted(self, request: web.Request, client: Client, api: Api) -> web.StreamResponse:
-        body = await read(request, LARGEST)
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
-            return await self._own.answer(request, self._call(request, client, api), parsed(body))
+            asked = parsed(await read(request, READ, came=LARGEST, thinned=Pictures()))
+            return await self._own.answer(request, self._call(request, client, api), asked)
+        body = b"".join([piece async for piece in pieces(request, LARGEST)])
         connector = self._connector  # whose rights were taken away does not spend the owner's key
         user, channel = connector.user(client.name), connector.channel(client.name)
         if not connector.host.model.admit(user, channel):
@@ -126,11 +137,12 @@ class Proxy:
     ) -> web.StreamResponse:
         call = self._call(request, client, api)
         turn = self._capture.turn(call) if api.answer is not None else ""
-        plain = response.headers.get(hdrs.CONTENT_ENCODING, "identity") == "identity"
-        if api.asked is None or api.answer is None or not turn or not plain:
+        packed = self._coding(response.headers, "answers")
+        sent = self._coding(request.headers, "requests")
+        if api.asked is None or api.answer is None or not turn or packed is None or sent is None:
             return await relay(request, response, listener=None, turn="", heard=_nothing)
         stream = response.content_type == "text/event-stream"
-        read_request = api.asked
+        read_request, encoding = api.asked, sent
         done = False
 
         async def heard(listener: Listener) -> str:
@@ -141,11 +153,24 @@ class Proxy:
             if not said.finish:
                 return ""
             done = True
-            asked = read_request(listening.parsed(body))
+            asked = read_request(await asyncio.to_thread(_again, body, encoding))
             return await self._capture.keep(call, self._capture.session(call, asked), asked, said)
 
-        listener = Listener(api.answer(), stream=stream)
+        listener = Listener(api.answer(), stream=stream, coding=packed)
         return await relay(request, response, listener=listener, turn=turn, heard=heard)
+
+    def _coding(self, headers: CIMultiDictProxy[str], what: str) -> str | None:
+        """What they are compressed with; None for what cannot be undone here, which the log says once."""
+        given = headers.getall(hdrs.CONTENT_ENCODING, [])
+        try:
+            name = coding(given)
+            Undone(name, 0)
+            return name
+        except RefusedError as error:
+            if (why := f"{what}: {error}") not in self._unread:
+                self._unread.add(why)
+                logger.warning("compressed %s are passed on, and not kept: %s", what, error)
+            return None
 
     async def _listed(self, request: web.Request, client: Client, api: Api) -> web.StreamResponse:
         model = request.match_info.get("model", "")
@@ -201,6 +226,14 @@ class Proxy:
 
 _Handler = Callable[[web.Request, Client, Api], Any]
 _Wrapped = Callable[[web.Request], Any]
+
+
+def _again(body: bytes, encoding: str) -> dict[str, Any]:
+    """The request that went on, as JSON; an empty one for what is none."""
+    try:
+        return listening.parsed(undone(body, encoding, LARGEST))
+    except RefusedError:
+        return {}
 
 
 async def _nothing(_: Listener) -> str:

@@ -33,9 +33,11 @@ _PINNED_SECONDS = 300.0
 class Far:
     """A session with one upstream, at `url` as `address.checked` has made it."""
 
-    def __init__(self, url: str, clock: Clock) -> None:
+    def __init__(self, url: str, clock: Clock, *, reads: bool = False) -> None:
+        """`reads`: its answers are read here, not passed on as they are, so they are undone if compressed."""
         self.url = url
         self._clock = clock
+        self._reads = reads
         self._session: aiohttp.ClientSession | None = None
 
     def open(self) -> aiohttp.ClientSession:
@@ -49,7 +51,7 @@ class Far:
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS
                 ),
-                cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=self._reads,
                 skip_auto_headers=("User-Agent", "Content-Type"),
             )  # fmt: skip
         return self._session

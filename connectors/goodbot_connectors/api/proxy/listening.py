@@ -9,9 +9,13 @@ from goodbot.errors import ServerError
 from goodbot.serving.sse import EventStream
 
 from goodbot_connectors.api.proxy.dialects.shapes import Answer, Said
+from goodbot_connectors.bridge.encoded import Undone
+from goodbot_connectors.bridge.refused import RefusedError
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of an answer that is not streamed; of a longer one nothing is kept."""
+_LONGEST = 256 * 1024 * 1024
+"""Bytes of a stream, undone; of a longer one nothing is kept."""
 _AT_ONCE = 16 * 1024
 """Bytes of a stream that are read together: it costs less than piece by piece."""
 _LAST = ("[DONE]", "message_stop", "response.completed", "response.incomplete")
@@ -23,8 +27,10 @@ _OVERLAP = max(map(len, _ENDS)) - 1
 class Listener:
     """Hands what goes by to the one who knows its API. It never fails: what it cannot read is not kept."""
 
-    def __init__(self, answer: Answer, *, stream: bool) -> None:
+    def __init__(self, answer: Answer, *, stream: bool, coding: str = "") -> None:
+        """`coding`: what the bytes are compressed with."""
         self._answer, self._stream = answer, stream
+        self._layer = Undone(coding, _LONGEST)
         self._events = EventStream()
         self._pieces: list[bytes] = []
         self._size = 0
@@ -37,6 +43,15 @@ class Listener:
 
     def feed(self, piece: bytes) -> None:
         """More bytes."""
+        if self._lost:
+            return
+        try:
+            for part in self._layer.feed(piece):
+                self._take(part)
+        except RefusedError:
+            self._lose()
+
+    def _take(self, piece: bytes) -> None:
         if self._lost:
             return
         self._pieces.append(piece)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
+import zlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,11 +59,13 @@ class Upstream:
     """Bytes of an endless stream that were taken from it."""
     url: str = ""
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    packs: tuple[str, Callable[[bytes], bytes]] | None = None
+    """What it compresses its answers with, though nobody asked for it."""
     tokens: bool = False
     """It tells token ids and log-probs, as vLLM does when it is asked."""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
+        body = await request.content.read()  # as it came, compressed or not
         self.got.append(
             Got(
                 method=request.method,
@@ -74,7 +78,11 @@ class Upstream:
             error = {"error": {"message": "nope", "type": "x", "code": None}}
             told = {"retry-after": "0", "x-request-id": "r1"}
             return web.json_response(error, status=self.status, headers=told)
-        path, asked = request.path, json.loads(body or b"{}")
+        packed = request.headers.get("Content-Encoding")
+        plain = {"gzip": gzip.decompress, "deflate": zlib.decompress}.get(packed or "", bytes)(body)
+        if packed not in (None, "gzip", "deflate", "identity"):
+            plain = b'{"model": "m-1"}'
+        path, asked = request.path, json.loads(plain or b"{}")
         if path not in _APIS:
             model = {"id": "m-1", "object": "model", "created": 1, "owned_by": "x"}
             return web.json_response({"object": "list", "data": [model]})
@@ -82,6 +90,13 @@ class Upstream:
             asked.pop("tools", None)
         words = [self.says] if self.says else list(WORDS)
         events, whole = _APIS[path](asked, words, self.tokens)
+        if self.packs is not None:
+            name, pack = self.packs
+            streamed = asked.get("stream")
+            self.sent = [pack(b"".join(events) if streamed else json.dumps(whole).encode())]
+            type_ = "text/event-stream" if streamed else "application/json"
+            told = {"Content-Encoding": name, "Content-Type": type_}
+            return web.Response(body=self.sent[0], headers=told)
         if not asked.get("stream"):
             return web.json_response(whole, headers=dict(self.extra))
         return await self._stream(request, events)
@@ -114,9 +129,11 @@ class Upstream:
 @contextlib.asynccontextmanager
 async def upstream() -> AsyncIterator[Upstream]:
     fake = Upstream()
-    application = web.Application(client_max_size=16 << 20)
+    application = web.Application(client_max_size=80 << 20)
     application.router.add_route("*", "/{path:.*}", fake.answer)
-    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=1.0)
+    runner = web.AppRunner(
+        application, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
+    )
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -255,7 +255,9 @@ class OwnDoor:
     async def _asked(
         self, far: FarSide, path: str, body: Mapping[str, Any]
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        there = self._fars.pop(far.url, None) or Far(far.url, self._connector.host.clock)
+        there = self._fars.pop(far.url, None) or Far(
+            far.url, self._connector.host.clock, reads=True
+        )
         self._fars[far.url] = there  # the last one used comes last
         while len(self._fars) > _MOST_FARS:
             await self._fars.pop(next(iter(self._fars))).close()
