@@ -12,6 +12,7 @@ from goodbot.events import CaptureEvent, MessageRef, Outcome, Receipt
 from goodbot.people.admission import Admission
 from goodbot.people.authorization import Authorization, person
 from goodbot.plugins import PluginHost
+from goodbot.prompts import is_wordless
 from goodbot.store import adapters, inbox, ledger, traces, turns
 from goodbot.store.ledger import LabelChange
 from goodbot.store.runs import Pool
@@ -80,7 +81,7 @@ class Capturing:
 
     def _teaches(self, turn: Turn) -> bool:
         """Whether it may train; a plugin is asked only about what would."""
-        if turn.kind != MAIN or not turn.response.strip():
+        if turn.kind != MAIN or not turn.response.strip() or _is_wordless(turn):
             return False
         return self._plugins.veto_capture(turn) is None
 
@@ -117,3 +118,9 @@ class Capturing:
             message = MessageRef(channel=event.channel, id=event.message_id)
             changes += await ledger.attach(db, turn, [message])
         return [change for change in changes if change is not None]
+
+
+def _is_wordless(turn: Turn) -> bool:
+    """Whether nobody asked anything in words: an answer to nothing teaches nothing that is meant."""
+    said = [str(one.get("content") or "") for one in turn.messages if one.get("role") != "system"]
+    return all(map(is_wordless, said))

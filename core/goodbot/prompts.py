@@ -79,6 +79,13 @@ def question(text: str, attachments: Sequence[str]) -> str:
     return text + (_ATTACHED.format(", ".join(attachments)) if attachments else "")
 
 
+def is_wordless(text: str) -> bool:
+    """Whether a message has no words but those about what was attached."""
+    rest = text.strip()
+    begins, _, ends = _ATTACHED.strip().partition("{}")
+    return not rest or (rest.startswith(begins) and rest.find(ends) == len(rest) - len(ends))
+
+
 def compose(system: str, earlier: Sequence[Exchange], text: str, room: Room) -> Prompt:
     """The prompt that asks `text` after as many of the earlier exchanges (oldest first) as fit.
 

@@ -8,7 +8,7 @@ Side turns are kept and never trained on. The program's own word counts most: `X
 3. The last message is neither a person's nor a tool's result. (What the program itself says behind it does
    not count: Claude Code tells its surroundings there.)
 4. It has to fit a schema (`response_format`, `text.format`), so that a program can read it; or 16 tokens were
-   enough for it, or it says nothing at all.
+   enough for it, or it says nothing at all; or nothing was asked in words, but a picture came.
 5. The prompt is that of a known helper, which makes a title or a summary (`HELPERS`).
 6. The program has named the session, whose other requests had tools or a system message, and this has none.
 """
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from goodbot.events import Message
+from goodbot.prompts import is_wordless
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
 from goodbot_connectors.api.proxy.sessions import Session, codex
@@ -65,12 +66,14 @@ def _is_side(
         return True
     if string(about, "thread_source") not in ("", "user"):
         return True
-    last = _last(asked).get("role", "")
+    asked_last = _last(asked)
+    last = asked_last.get("role", "")
     return (
         not chat
         or said.several
         or not asked.whole
         or last not in ("user", "tool")
+        or (last == "user" and is_wordless(str(asked_last["content"])))
         or asked.machine
         or 0 < asked.max_tokens <= _SHORT
         or not (said.text.strip() or said.calls)

@@ -39,7 +39,7 @@ def test_chat_is_read() -> None:
     })  # fmt: skip
     assert found.messages == [
         {"role": "system", "content": "A\n\nB"},
-        {"role": "user", "content": "see it"},
+        {"role": "user", "content": "see it\n\n[Attached, and not visible to you: an image]"},
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "content": "3", "tool_call_id": "c1"},
     ]

@@ -15,7 +15,8 @@ from goodbot_connectors.api.proxy.own.calls import CallReader
 from goodbot_connectors.api.proxy.own.deltas import Part
 
 from tests.connectors.api.proxy import requests
-from tests.connectors.api.proxy.ground import Ground, Scripted, proxied
+from tests.connectors.api.proxy.ground import Ground, Scripted, far_side, proxied
+from tests.connectors.api.proxy.upstream import Upstream
 from tests.support import patience
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a":  1}}</tool_call>'
@@ -82,6 +83,15 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (MESSAGES, {"tools": requests.TOOLS[MESSAGES]["tools"], "tool_choice": {"type": "any"}}, "tool_choice"),
     (RESPONSES, {"previous_response_id": "resp_1"}, "whole conversation"),
     (CHAT, {"frequency_penalty": 0.5}, "has no frequency_penalty"), (CHAT, {"min_p": 2}, "Min_p must be"),
+    (CHAT, {"presence_penalty": -1}, "presence_penalty"), (CHAT, {"logit_bias": {"5": 1}}, "logit_bias"),
+    (CHAT, {"min_tokens": 5}, "has no min_tokens"), (CHAT, {"guided_json": {"a": 1}}, "has no guided_json"),
+    (CHAT, {"bad_words": ["x"]}, "has no bad_words"), ("/v1/completions", {"best_of": 2}, "has no best_of"),
+    ("/v1/completions", {"echo": True}, "leave echo out"), (CHAT, {"typical_p": 0.5}, "with typical_p"),
+    (CHAT, {"repeat_penalty": 1.1}, "another name here: repetition_penalty"),
+    (CHAT, {"max_tokens": 0}, "max_tokens must be"), (MESSAGES, {"max_tokens": "9"}, "max_tokens must be"),
+    (RESPONSES, {"max_output_tokens": -1}, "max_output_tokens must"),
+    (CHAT, {"temperature": -1}, "temperature"),
+    (CHAT, {"temperature": "hot"}, "temperature"), (RESPONSES, {"frequency_penalty": 1}, "frequency_penalty"),
     (CHAT, {"messages": []}, "no message"), ("/v1/completions", {"suffix": "x"}, "gaps"),
 ]  # fmt: skip
 
@@ -97,6 +107,97 @@ async def test_what_it_cannot_do_is_said(
             assert (status, turn) == (400, "")
             assert words in answer["error"]["message"]
         assert ground.host.attempts == []
+
+
+@pytest.mark.parametrize(
+    "neutral",
+    [
+        {"frequency_penalty": 0, "presence_penalty": 0.0, "logit_bias": {}, "n": 1, "min_tokens": 0},
+        {"typical_p": 1, "length_penalty": 1.0, "repeat_penalty": 1, "mirostat": 0, "stop_token_ids": []},
+        {"temperature": 0, "max_tokens": None, "parallel_tool_calls": True, "user": "ada", "store": False},
+    ],
+)  # fmt: skip
+async def test_what_changes_nothing_may_be_said(tmp_path: Path, neutral: dict[str, Any]) -> None:
+    async with proxied(tmp_path, model=Scripted()) as ground:
+        assert (await ask(ground, CHAT, {**requests.CHAT, **neutral}))[0] == 200
+
+
+PREFIX = {"role": "assistant", "content": "Grass is"}
+PREFILLED: dict[str, dict[str, Any]] = {
+    CHAT: {"messages": [*requests.ASKED, PREFIX]},
+    MESSAGES: {"messages": [*requests.ASKED, {**PREFIX, "content": [{"type": "text", "text": "Grass"}]}]},
+    RESPONSES: {"input": [*requests.ASKED, {**PREFIX, "type": "message"}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PREFILLED)
+@pytest.mark.parametrize("far", [False, True], ids=["embedded", "server"])
+async def test_an_answer_that_the_program_has_begun_is_not_answered_anew(
+    tmp_path: Path, fake: Upstream, path: str, far: bool
+) -> None:
+    model = Scripted(far=far_side(fake.url) if far else None)
+    async with proxied(tmp_path, model=model) as ground:
+        status, answer, _ = await ask(ground, path, {**requests.BODIES[path], **PREFILLED[path]})
+        assert status == 400
+        assert "The last message is the assistant's" in answer["error"]["message"]
+        assert fake.got == []
+        assert ground.host.attempts == []
+
+
+NOTE = "[Attached, and not visible to you: {}]"
+PICTURES: list[tuple[str, dict[str, Any], str]] = [
+    (CHAT, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}, "an image"),
+    (CHAT, {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}, "a sound"),
+    (CHAT, {"type": "file", "file": {"filename": "a [1].pdf", "file_data": "data:x"}}, "a (1).pdf"),
+    (MESSAGES, {"type": "image", "source": {"type": "base64", "data": "AAAA"}}, "an image"),
+    (MESSAGES, {"type": "document", "title": "The plan", "source": {"type": "url", "url": "x"}}, "The plan"),
+    (RESPONSES, {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}, "an image"),
+    (RESPONSES, {"type": "input_file", "filename": "a.pdf", "file_data": "data:x"}, "a.pdf"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "part", "name"), PICTURES)
+async def test_the_model_is_told_that_something_came_which_it_cannot_see(
+    tmp_path: Path, path: str, part: dict[str, Any], name: str
+) -> None:
+    model = Scripted()
+    text = {"type": "input_text" if path == RESPONSES else "text", "text": "What is it?"}
+    async with proxied(tmp_path, model=model) as ground:
+        for parts, words in (([part], NOTE), ([part, text], f"What is it?\n\n{NOTE}")):
+            body = {**requests.BODIES[path]}
+            body["input" if path == RESPONSES else "messages"] = [
+                {"role": "user", "content": parts}
+            ]
+            assert (await ask(ground, path, body))[0] == 200
+            assert model.asked[-1].messages[-1]["content"] == words.format(name)
+        alone, asked = await ground.captured(2)
+        assert alone.messages[-1]["content"] == NOTE.format(name)
+        # Nothing was asked in words: an answer to a picture that nobody saw teaches nothing.
+        assert (alone.kind, asked.kind) == ("side", "main")
+
+
+async def test_a_text_document_is_read(tmp_path: Path) -> None:
+    model = Scripted()
+    source = {"type": "text", "media_type": "text/plain", "data": "Grass is green."}
+    content = [{"type": "document", "source": source}, {"type": "text", "text": " So?"}]
+    async with proxied(tmp_path, model=model) as ground:
+        body = {**requests.MESSAGES, "messages": [{"role": "user", "content": content}]}
+        assert (await ask(ground, MESSAGES, body))[0] == 200
+    assert model.asked[-1].messages[-1]["content"] == "Grass is green. So?"
+
+
+async def test_one_call_at_most_where_that_is_asked(tmp_path: Path) -> None:
+    model = Scripted(says=(CALL, CALL))
+    one = {
+        CHAT: {"parallel_tool_calls": False}, RESPONSES: {"parallel_tool_calls": False},
+        MESSAGES: {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+    }  # fmt: skip
+    async with proxied(tmp_path, model=model) as ground:
+        for path, more in one.items():
+            assert (await ask(ground, path, {**requests.TOOLS[path], **more}))[0] == 200
+            assert (await ask(ground, path, requests.TOOLS[path]))[0] == 200
+        found = [event.response.count("<tool_call>") for event in await ground.captured(6)]
+        assert found == [1, 2] * 3
 
 
 async def test_a_model_whose_template_knows_no_tools_says_so(tmp_path: Path) -> None:

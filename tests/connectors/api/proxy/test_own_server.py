@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +158,41 @@ async def test_embeddings_come_from_the_server(
         ) as response:
             assert (await response.json())["data"][0]["embedding"] == [0.5, -0.5]
     assert vllm.got[0].json == {"input": "dogs", "model": "goodbot-v3"}
+
+
+async def test_a_schema_goes_there_in_its_own_words(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession
+) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    asked: dict[str, dict[str, Any]] = {
+        "/v1/responses": {
+            "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}
+        },
+        "/v1/messages": {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
+    }
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        for path, more in asked.items():
+            body = {**requests.BODIES[path], **more}
+            async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+                assert response.status == 200
+            form = vllm.got[-1].json["response_format"]
+            name = "x" if path == "/v1/responses" else "answer"
+            assert form == {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+
+
+async def test_a_picture_that_was_left_out_is_told_to_the_server(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession
+) -> None:
+    """A small one goes there as it came; of a conversation above 8 MiB none does."""
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        for pixels in ("AAAA", "A/+b" * 3_000_000):
+            url = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{pixels}"}}
+            parts = [{"type": "text", "text": "What is it?"}, url]
+            body = {**requests.CHAT, "messages": [{"role": "user", "content": parts}]}
+            path, type_ = ground.url + PATHS[0], {"Content-Type": "application/json"}
+            data = io.BytesIO(json.dumps(body).encode())
+            async with web.post(path, data=data, headers={**ground.bearer, **type_}) as response:
+                assert response.status == 200
+            [said] = vllm.got[-1].json["messages"]
+            note = "What is it?\n\n[Attached, and not visible to you: an image]"
+            assert said["content"] == (parts if pixels == "AAAA" else note)

@@ -35,7 +35,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         max_tokens=shapes.count(body, "max_completion_tokens", "max_tokens"),
         temperature=shapes.number(body, "temperature"), seed=shapes.seed(body),
         stops=shapes.stops(body, "stop"), narrowed=several or shapes.is_narrowed(body),
-        filters=shapes.filters(body),
+        filters=shapes.filters(body), one_call=body.get("parallel_tool_calls") is False,
         machine=form not in ("", "text"),
     )  # fmt: skip
 
@@ -48,7 +48,9 @@ def _message(one: Mapping[str, Any]) -> Message:
     role = string(one, "role")
     role = _ROLES.get(role, role)
     text = text_of(one.get("content")) or string(one, "refusal")
-    if role == "assistant":
+    if role != "assistant":
+        text = shapes.told(one.get("content")) or text
+    else:
         calls = [
             shapes.called(string(call, "id"), string(what, "name"), tools.arguments(what))
             for call in objects(one.get("tool_calls"))

@@ -32,6 +32,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         temperature=shapes.number(body, "temperature"),
         stops=shapes.stops(body, "stop_sequences"), narrowed=shapes.is_narrowed(body),
         filters=shapes.filters(body),
+        one_call=sub(body, "tool_choice").get("disable_parallel_tool_use") is True,
         machine=string(form, "type") not in ("", "text"),
     )  # fmt: skip
 
@@ -50,10 +51,10 @@ def _messages(one: Mapping[str, Any]) -> Iterator[Message]:
     results = [block for block in objects(content) if block.get("type") == "tool_result"]
     for block in results:
         yield {
-            "role": "tool", "content": text_of(block.get("content")),
+            "role": "tool", "content": shapes.told(block.get("content")),
             "tool_call_id": string(block, "tool_use_id"),
         }  # fmt: skip
-    text = text_of(content)
+    text = shapes.told(content)
     if text or not results:
         yield {"role": "system" if role == "system" else "user", "content": text}
 

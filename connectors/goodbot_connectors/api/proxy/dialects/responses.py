@@ -48,7 +48,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         ),
         stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_output_tokens"),
         temperature=shapes.number(body, "temperature"), narrowed=shapes.is_narrowed(body),
-        filters=shapes.filters(body),
+        filters=shapes.filters(body), one_call=body.get("parallel_tool_calls") is False,
         machine=form not in ("", "text"),
         whole=not (body.get("previous_response_id") or body.get("conversation")),
     )  # fmt: skip
@@ -60,10 +60,11 @@ def _messages(items: object) -> Iterator[Message]:
         if kind == "message":
             role = string(item, "role")
             role = "system" if role == "developer" else role or "user"
-            yield {"role": role, "content": text_of(item.get("content"))}
+            words = text_of if role == "assistant" else shapes.told
+            yield {"role": role, "content": words(item.get("content"))}
         elif kind in ("function_call_output", "custom_tool_call_output"):
             yield {
-                "role": "tool", "content": text_of(item.get("output")),
+                "role": "tool", "content": shapes.told(item.get("output")),
                 "tool_call_id": string(item, "call_id"),
             }  # fmt: skip
         elif (call := _call(item)) is not None:

@@ -8,13 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from goodbot import sampling
+from goodbot import prompts, sampling
 from goodbot.events import Message
 
-from goodbot_connectors.fields import as_json, string
+from goodbot_connectors.fields import as_json, string, sub
 
 CALL, CALL_END = "<tool_call>", "</tool_call>"
 _TEXTS = ("text", "input_text", "output_text")
+_ATTACHED = {
+    "image_url": "an image", "input_image": "an image", "image": "an image", "input_audio": "a sound",
+    "audio": "a sound", "video_url": "a film", "file": "a file", "input_file": "a file",
+    "document": "a file",
+}  # fmt: skip
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
-    """A request. `messages` are in the OpenAI shape, each `content` a text, images left out."""
+    """A request. `messages` are in the OpenAI shape, each `content` a text that says where an image came."""
 
     model: str
     messages: Sequence[Message]
@@ -47,6 +53,8 @@ class Asked:
     """Drawn through what is no filter of ours (a grammar, other penalties …), or several at once."""
     machine: bool = False
     """The answer is for a program to read: it has to fit a schema."""
+    one_call: bool = False
+    """At most one tool is to be called in the answer."""
     whole: bool = True
     """The whole prompt is here. Not so where the server is to remember what came before."""
 
@@ -108,10 +116,38 @@ def text_of(content: object) -> str:
     """The words of a message, whose content is a text or a list of parts; what is no text is left out."""
     if isinstance(content, str):
         return content
-    return "".join(
-        string(part, "text") if part.get("type", "text") in _TEXTS else string(part, "refusal")
-        for part in objects(content)
+    return "".join(_words(part) for part in objects(content))
+
+
+def told(content: object) -> str:
+    """What a model of words gets of a message: its words, and what came with it, as chats say that."""
+    return prompts.question(text_of(content), attached(content)).lstrip("\n")
+
+
+def attached(content: object) -> list[str]:
+    """What came with a message and is no text: its name, or what it is."""
+    return [name for part in objects(content) if (name := _attachment(part))]
+
+
+def _words(part: Mapping[str, Any]) -> str:
+    kind = part.get("type", "text")
+    if kind in _TEXTS:
+        return string(part, "text")
+    if kind == "document" and string(sub(part, "source"), "type") in ("text", "content"):
+        source = sub(part, "source")
+        return string(source, "data") or text_of(source.get("content"))
+    return string(part, "refusal")
+
+
+def _attachment(part: Mapping[str, Any]) -> str:
+    kind = string(part, "type")
+    if kind not in _ATTACHED or _words(part):
+        return ""
+    name = (
+        string(part, "filename") or string(part, "title") or string(sub(part, "file"), "filename")
     )
+    name = " ".join(name.replace("[", "(").replace("]", ")").split())
+    return name[:_LONGEST_NAME] or _ATTACHED[kind]
 
 
 def objects(value: object) -> Iterator[Mapping[str, Any]]:
@@ -200,7 +236,14 @@ def filters(body: Mapping[str, Any]) -> dict[str, float]:
 
 def is_narrowed(body: Mapping[str, Any]) -> bool:
     """Whether the answer is drawn in a way that these fields say, and that is no filter of ours."""
-    return any(body.get(name) not in (None, neutral, [], {}) for name, neutral in _WHOLE.items())
+    return bool(narrowing(body))
+
+
+def narrowing(body: Mapping[str, Any]) -> str:
+    """The first field that says so; empty for none."""
+    return next(
+        (name for name, off in _WHOLE.items() if body.get(name) not in (None, off, [], {})), ""
+    )
 
 
 _WHOLE: Mapping[str, object] = {

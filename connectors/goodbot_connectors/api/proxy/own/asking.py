@@ -10,17 +10,15 @@ from typing import Any
 import aiohttp
 from goodbot.errors import ServerError
 from goodbot.own_model import FarSide, without_tools
-from goodbot.sampling import FILTERS, checked
 from goodbot.serving.chat import Completion
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, count, objects
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, count, objects, told
 from goodbot_connectors.api.proxy.dialects.tools import InTurn
 from goodbot_connectors.api.proxy.own.deltas import Delta, End
-from goodbot_connectors.bridge.body import RefusedError
 from goodbot_connectors.fields import Json, string, sub
 
 PASSED = frozenset({
@@ -38,19 +36,9 @@ _OURS = ("messages", "tools", "max_tokens", "seed")
 _TELLING = (
     "logprobs", "return_token_ids", "return_input_ids_in_sglext", "return_output_ids_in_sglext",
 )  # fmt: skip
+_DRAWN = ("frequency_penalty", "presence_penalty", "logit_bias", "seed", "min_tokens")
+"""What chat completions have, too, under the same name."""
 _LIMITS = {"content_filter": "stop", "function_call": "tool_calls"}
-
-
-def check(body: Mapping[str, Any]) -> None:
-    """Refuse what no answer can be drawn with. Raises RefusedError (400)."""
-    for name in FILTERS:
-        if body.get(name) is None:
-            continue
-        try:
-            checked(name, body[name])
-        except ValueError as error:
-            words = str(error)
-            raise RefusedError(400, f"{words[:1].upper()}{words[1:]}.") from None
 
 
 def headers(far: FarSide) -> CIMultiDict[str]:
@@ -67,10 +55,26 @@ def same(far: FarSide, body: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
     if not tells(far, asked):
         fields = {name: value for name, value in fields.items() if name not in _TELLING}
     given = {name: value for name, value in body.items() if name in PASSED and value is not None}
+    if "messages" in given:
+        given["messages"] = [_seen(one) for one in objects(body["messages"])]
     made = {**fields, **given, "model": far.fields["model"]}
     if tells(far, asked):
         made["logprobs"] = True
     return made
+
+
+def _seen(message: Json) -> Json:
+    """A message as it is; where its pictures were left out while it was read, it says that they came."""
+    content = message.get("content")
+    gone = [part for part in objects(content) if _is_gone(part)]
+    return {**message, "content": told(content)} if gone else message
+
+
+def _is_gone(part: Json) -> bool:
+    place = sub(part, string(part, "type"))
+    return "data:" in (place.get("url"), place.get("file_data"), part.get("image_url")) or (
+        place.get("data") == ""
+    )
 
 
 def translated(far: FarSide, asked: Asked, body: Json) -> dict[str, Any]:
@@ -88,6 +92,13 @@ def translated(far: FarSide, asked: Asked, body: Json) -> dict[str, Any]:
         made["stop"] = list(asked.stops)
     if (choice := _choice(body)) is not None and asked.tools:
         made["tool_choice"] = choice
+    if asked.one_call and asked.tools:
+        made["parallel_tool_calls"] = False
+    if (form := _form(body)) is not None:
+        made["response_format"] = form
+    for name in _DRAWN:
+        if body.get(name) is not None:
+            made[name] = body[name]
     return made
 
 
@@ -169,6 +180,22 @@ def _chunk(far: FarSide, data: str) -> Json:
     if chunk.get("error"):
         raise ServerError(f"{far.title} failed in the middle of an answer")
     return chunk
+
+
+def _form(body: Json) -> Any:
+    """`response_format` of chat completions, for the schema that an answer of another API must fit."""
+    form = sub(body, "text", "format") or sub(body, "output_config", "format")
+    form = form or sub(body, "output_format")
+    if string(form, "type") == "json_object":
+        return {"type": "json_object"}
+    if string(form, "type") != "json_schema":
+        return None
+    strict = {"strict": form["strict"]} if isinstance(form.get("strict"), bool) else {}
+    named = string(form, "name") or "answer"
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": named, "schema": form.get("schema"), **strict},
+    }
 
 
 def _choice(body: Json) -> Any:

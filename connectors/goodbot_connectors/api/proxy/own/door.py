@@ -21,7 +21,7 @@ from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
 from goodbot_connectors.api.proxy.dialects.shapes import Answer, Asked
 from goodbot_connectors.api.proxy.far import Far
-from goodbot_connectors.api.proxy.own import asking, embedded, listing
+from goodbot_connectors.api.proxy.own import asking, embedded, listing, wishes
 from goodbot_connectors.api.proxy.own.deltas import About, Delta, End, Writer
 from goodbot_connectors.api.proxy.own.edited import Editor
 from goodbot_connectors.api.proxy.own.write_chat import ChatWriter, CompletionWriter
@@ -81,7 +81,7 @@ class OwnDoor:
             return json_answer({"input_tokens": _estimated(asked)})
         if not asked.messages:
             raise RefusedError(400, "There is no message to answer.")
-        asking.check(body)
+        wishes.check(body, asked)
         if not asked.whole:
             raise RefusedError(
                 400, "goodbot keeps no responses: send the whole conversation in one input."

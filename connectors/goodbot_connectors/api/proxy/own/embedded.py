@@ -9,7 +9,7 @@ from goodbot.own_model import OwnModel, Question
 from goodbot.server import Generated
 from goodbot.thoughts import Thought
 
-from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
+from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, narrowing
 from goodbot_connectors.api.proxy.own.calls import CallReader
 from goodbot_connectors.api.proxy.own.deltas import Delta, End
 from goodbot_connectors.bridge.body import RefusedError
@@ -36,24 +36,27 @@ async def check(model: OwnModel, asked: Asked, body: Json) -> None:
         raise RefusedError(
             400, "goodbot's own sampler cannot hold an answer to a schema: ask for text."
         )
-    for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
-        if body.get(name):
-            raise RefusedError(
-                400,
-                f"goodbot's own sampler has no {name}: leave it out (it has top_p, top_k, min_p and "
-                "repetition_penalty).",
-            )
     if body.get("n") not in (None, 1) or body.get("logprobs") or body.get("top_logprobs"):
         raise RefusedError(
             400,
             "goodbot's own sampler gives one answer, without log-probs: leave n and logprobs out.",
         )
 
+    if name := narrowing(body):
+        raise RefusedError(
+            400,
+            f"goodbot's own sampler has no {name}: leave it out (it has top_p, top_k, min_p and "
+            "repetition_penalty).",
+        )
+    if body.get("echo"):
+        raise RefusedError(400, "goodbot's own sampler repeats no prompt: leave echo out.")
+
 
 async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGenerator[Delta]:
     """Pieces of an answer as they come, then its end."""
     reader = CallReader([_name(tool) for tool in asked.tools])
     stops = _Stops(asked.stops)
+    one = asked.one_call
     generated: Generated | None = None
     async with contextlib.aclosing(model.answer(question)) as pieces:
         async for piece in pieces:
@@ -65,7 +68,7 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
                 continue
             for delta in reader.feed(stops.feed(piece)):
                 yield delta
-            if stops.met:
+            if stops.met or (one and reader.calls):
                 break
     for rest in (reader.feed(stops.end()), reader.end()):
         for delta in rest:

@@ -1,0 +1,62 @@
+"""What a program may wish of an answer of our model; all else is refused in a sentence, not left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from goodbot.sampling import FILTERS, checked
+
+from goodbot_connectors.api.proxy.dialects.shapes import Asked
+from goodbot_connectors.bridge.body import RefusedError
+
+_MOST = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_UNKNOWN = frozenset({
+    "typical_p", "top_a", "tfs", "tfs_z", "mirostat", "dynatemp_range",
+    "xtc_probability", "dry_multiplier", "length_penalty", "early_stopping", "ignore_eos", "stop_token_ids",
+    "no_repeat_ngram_size", "eta_cutoff", "epsilon_cutoff", "grammar", "json_schema", "prediction", "audio",
+    "guided_decoding_backend", "truncation_strategy", "web_search_options",
+})  # fmt: skip
+"""How an answer can be drawn elsewhere: to leave it out in silence would be another answer."""
+_ALSO = {
+    "repeat_penalty": "repetition_penalty",
+    "num_predict": "max_tokens",
+    "n_predict": "max_tokens",
+}
+
+_ONES = ("typical_p", "tfs", "tfs_z", "length_penalty", "repeat_penalty")
+"""Those that do nothing at 1."""
+_HOTTEST = 100
+
+
+def check(body: Mapping[str, Any], asked: Asked) -> None:
+    """Refuse what no answer can be drawn with, and what is not done here. Raises RefusedError (400)."""
+    last = asked.messages[-1]
+    if last["role"] == "assistant" and (last["content"] or last.get("tool_calls")):
+        raise RefusedError(
+            400,
+            "The last message is the assistant's: goodbot's model begins its answers itself and goes on "
+            "from none. End with a user's message.",
+        )
+    for name in _MOST:
+        value = body.get(name)
+        if value is not None and not (isinstance(value, int) and value >= 1):
+            raise RefusedError(400, f"{name} must be a whole number, at least 1.")
+    warm = body.get("temperature")
+    if warm is not None and not (isinstance(warm, int | float) and 0 <= warm <= _HOTTEST):
+        raise RefusedError(400, f"temperature must be a number from 0 to {_HOTTEST}.")
+    for name, value in body.items():
+        if value in (None, False, 0, [], {}, "") or (name in _ONES and value == 1):
+            continue
+        if name in _ALSO:
+            raise RefusedError(400, f"{name} has another name here: {_ALSO[name]}.")
+        if name in _UNKNOWN:
+            raise RefusedError(400, f"goodbot's model is not asked with {name}: leave it out.")
+    for name in FILTERS:
+        if body.get(name) is None:
+            continue
+        try:
+            checked(name, body[name])
+        except ValueError as error:
+            words = str(error)
+            raise RefusedError(400, f"{words[:1].upper()}{words[1:]}.") from None
