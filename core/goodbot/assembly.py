@@ -15,11 +15,11 @@ from goodbot.model_switch import Rehearsal
 from goodbot.models import ResolvedModel
 from goodbot.people.authorization import Authorization
 from goodbot.plugins import PluginHost, reward_policy
+from goodbot.processes import child_environment
 from goodbot.server import Server
 from goodbot.serving import choice
 from goodbot.store import Store, claimable
 from goodbot.training import anchors
-from goodbot.training.child import child_environment
 from goodbot.training.settings import training_settings
 from goodbot.training.trainer import Trainer
 

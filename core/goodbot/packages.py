@@ -19,6 +19,8 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from goodbot import processes
+
 NAME = "goodbot"
 
 
@@ -57,7 +59,7 @@ def install_command(extra: str) -> tuple[str, ...] | None:
     pip = importlib.util.find_spec("pip") is not None
     if not names or (not pip and shutil.which("uv") is None):
         return None
-    return (*((sys.executable, "-P", "-m", "pip", "install") if pip else _installer()), *names)
+    return (*(processes.python("-m", "pip", "install") if pip else _installer()), *names)
 
 
 def pip_line(*words: str) -> str:
@@ -67,11 +69,11 @@ def pip_line(*words: str) -> str:
 
 def _installer() -> tuple[str, ...]:
     if importlib.util.find_spec("pip") is None:  # an environment that uv has made
-        return ("uv", "pip", "install", "--python", sys.executable)
+        return ("uv", "pip", "install", "--python", processes.python()[0])
     program = os.path.join(sys.prefix, "bin", "pip")
     if os.path.exists(program):
         return (program, "install")
-    return (sys.executable, "-m", "pip", "install")
+    return (*processes.python("-m", "pip"), "install")
 
 
 def requirements(extra: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import inspect
 import json
+import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import goodbot_connectors.terminal
-from goodbot import BackendSpec, hookimpl, loopback
+from goodbot import BackendSpec, hookimpl, loopback, processes
 from goodbot.adapters import verify
 from goodbot.app import App, local_owner
 from goodbot.clock import Clock, SystemClock
@@ -23,18 +24,23 @@ from goodbot.loopback import Answer
 from goodbot.models import ResolvedModel
 from goodbot.plugins import PluginHost
 from goodbot.pressure import Readings
+from goodbot.processes import child_environment
 from goodbot.ratings import Opinion
 from goodbot.secrets import Secrets
 from goodbot.server import AdapterFormat, ServerParts
 from goodbot.store import Store, adapters, ledger, runs
 from goodbot.testing import Pilot
-from goodbot.training.child import child_environment
 from goodbot_training import rewards
 
 from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, rate, retract, turn
 from tests.support import patience
 
 # -- a fake model
+
+# It is a module of the tests, and a child finds no module in the directory that it is started from.
+_TESTS = str(Path(__file__).parents[2])
+processes._KEPT += ("PYTHONPATH",)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_TESTS, os.environ.get("PYTHONPATH"))))
 
 
 @dataclass(frozen=True, kw_only=True)

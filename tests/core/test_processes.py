@@ -1,10 +1,12 @@
-"""A child process whose starting is cancelled."""
+"""How programs are started: never lost, never outliving us, and with nothing of ours."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -80,8 +82,115 @@ async def test_a_time_limit_meanwhile_is_a_time_limit(
 async def test_what_cannot_be_started_and_is_cancelled_is_cancelled() -> None:
     with pytest.raises(FileNotFoundError):
         await processes.start("/nowhere/none")
-    task = asyncio.create_task(processes.start("/nowhere/none"))
+    task = asyncio.create_task(processes.start("sleep", "600", cwd="/nowhere/none"))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+# -- with its parent
+
+STARTER = """
+import asyncio, sys
+from goodbot import processes
+async def main():
+    child = await processes.start("sh", "-c", "exec sleep 600 # " + sys.argv[1], start_new_session=True)
+    print(child.pid, flush=True)
+    await child.wait()
+asyncio.run(main())
+"""
+
+
+def alive(mark: str) -> list[str]:
+    """The processes with these words in their command line, but for the one that is asked."""
+    found: list[str] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                words = (entry / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if mark in words:
+                found.append(f"{entry.name} {words}")
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to see who runs")
+@pytest.mark.parametrize("after", [0.0, 0.02, 0.05, 0.1, 0.2, None])
+async def test_a_child_ends_with_its_parent_from_its_first_instruction_on(
+    tmp_path: Path, after: float | None
+) -> None:
+    """However early the parent is killed; None: when the child is long there."""
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-c", STARTER, mark, stdout=asyncio.subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    if after is None:
+        assert int(await parent.stdout.readline()) > 0
+    else:
+        await until(lambda: len(alive(mark)) > 1, seconds=30)
+        await asyncio.sleep(after)
+    parent.kill()
+    await parent.wait()
+    await until(lambda: alive(mark) == [], seconds=30)
+
+
+# -- with nothing of ours
+
+TELLS = (
+    "import json, os, resource, sys; print(json.dumps({"
+    "'cwd': os.getcwd(), 'path': sys.path, 'environ': dict(os.environ),"
+    "'core': resource.getrlimit(resource.RLIMIT_CORE),"
+    "'handles': [fd for fd in range(3, 256) if os.path.exists(f'/dev/fd/{fd}')]}))"
+)
+ASKS = f"""
+import asyncio, json, os, sys
+from goodbot import processes
+handle = os.open(os.devnull, os.O_RDONLY)
+os.set_inheritable(handle, True)
+async def main():
+    child = await processes.start(*processes.python("-c", {TELLS!r}), stdout=asyncio.subprocess.PIPE)
+    return (await child.communicate())[0].decode()
+print(json.dumps([json.loads(asyncio.run(main())), json.loads(
+    processes.run(*processes.python("-c", {TELLS!r}), seconds=None).stdout)]))
+"""
+
+
+def test_a_child_has_nothing_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('a file of the working directory ran')")
+    environ = {
+        **os.environ, "PYTHONPATH": str(tmp_path / "more"), "TELEGRAM_BOT_TOKEN": "secret",
+        "AWS_SECRET_ACCESS_KEY": "secret", "HF_TOKEN": "secret", "CUDA_SECRET": "secret",
+        "PYTHONSTARTUP": "secret", "CUDA_VISIBLE_DEVICES": "3", "OMP_NUM_THREADS": "1",
+        "HF_HOME": "/somewhere", "https_proxy": "secret",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", ASKS], cwd=tmp_path, env=environ, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for child in json.loads(done.stdout):
+        assert child["cwd"] == "/"
+        assert not {"", str(tmp_path), str(tmp_path / "more")} & set(child["path"])
+        assert child["core"] == [0, 0]
+        assert [fd for fd in child["handles"] if fd > 3] == []  # 3 is what lists them
+        kept = child["environ"]
+        assert "secret" not in kept.values()
+        assert not {"PYTHONPATH", "LD_PRELOAD"} & set(kept)
+        assert (kept["CUDA_VISIBLE_DEVICES"], kept["HF_HOME"]) == ("3", "/somewhere")
+        assert kept["HF_HUB_OFFLINE"] == "1"
+
+
+async def test_a_program_that_is_none_says_so(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF no program")
+    broken.chmod(0o700)
+    done = processes.run(str(broken), seconds=None)
+    assert done.returncode == 127
+    assert done.stderr.startswith(f"{broken} cannot be started: ")
+    with pytest.raises(FileNotFoundError):
+        processes.run(str(tmp_path / "none"), seconds=None)
+    with pytest.raises(TimeoutError):
+        processes.run("sleep", "600", seconds=0.01)

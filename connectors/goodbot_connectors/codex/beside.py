@@ -11,10 +11,10 @@ import contextlib
 import json
 import os
 import shlex
-import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from goodbot import processes
 from goodbot.errors import StoreError
 from goodbot.lock import socket_path
 from goodbot.web.http import SOCKET
@@ -34,8 +34,8 @@ def command(folder: Path) -> str:
 
 
 def programs(folder: Path) -> dict[str, tuple[str, int]]:
-    """The files that Codex starts, by name: text and mode. `sys.executable` runs them."""
-    python, path = shlex.quote(sys.executable), shlex.quote(str(folder / SHIM))
+    """The files that Codex starts, by name: text and mode. This interpreter runs them."""
+    python, path = shlex.quote(processes.python()[0]), shlex.quote(str(folder / SHIM))
     run = f"{python} -I -S {path}"
     hook = f"[ -x {python} ] && {run} hook 2>/dev/null\nexit 0\n"
     notify = (

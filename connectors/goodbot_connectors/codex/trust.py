@@ -61,10 +61,11 @@ async def ask(program: str, codex_home: Path, command: str, seconds: float = SEC
 
     Raises FatalConnectorError with a sentence.
     """
+    environ = processes.child_environment("CODEX_*")
     try:
         process = await processes.start(
             program, "app-server", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, env={**os.environ, "CODEX_HOME": str(codex_home)},
+            stderr=asyncio.subprocess.DEVNULL, environ={**environ, "CODEX_HOME": str(codex_home)},
             cwd=codex_home, start_new_session=True, limit=_LONGEST_LINE,
         )  # fmt: skip
     except OSError as error:

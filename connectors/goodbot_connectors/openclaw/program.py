@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +24,9 @@ class Program:
         self, settings: OpenClawSettings, environ: Mapping[str, str] | None = None
     ) -> None:
         self._settings = settings
-        self._environ = dict(os.environ if environ is None else environ)
+        self._environ = dict(
+            processes.child_environment("OPENCLAW_*", "NODE_*") if environ is None else environ
+        )
 
     @property
     def path(self) -> str:
@@ -53,7 +54,7 @@ class Program:
         if self._settings.state_dir:
             environ["OPENCLAW_STATE_DIR"] = str(Path(self._settings.state_dir).expanduser())
         process = await processes.start(
-            self.path, *words, env=environ, stdin=asyncio.subprocess.PIPE,
+            self.path, *words, environ=environ, stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         try:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot import processes
 from goodbot.cli import output
 from goodbot.cli.client import RemoteError, call
 from goodbot.errors import GoodbotError
@@ -42,7 +41,7 @@ class Daemon:
         self.log = home / "goodbot.log"
         self._options = options
         self._notify = notify
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: processes.Running | None = None
         self._log_start = 0
 
     @property
@@ -79,13 +78,10 @@ class Daemon:
         handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         self._log_start = os.fstat(handle).st_size
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "goodbot", "--home", str(self.home), *self._options],
-                stdin=subprocess.DEVNULL,
-                stdout=handle,
-                stderr=handle,
-                start_new_session=True,  # Ctrl-C in this terminal is for the chat alone
+            command = processes.python(
+                "-m", "goodbot", "--home", str(self.home.absolute()), *self._options
             )
+            self._process = processes.leave_running(*command, cwd=self.home, out=handle)
         finally:
             os.close(handle)
 
@@ -162,8 +158,6 @@ class Daemon:
             return
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
+        if not processes.ends(self._process, _STOP_SECONDS):
             self._notify(f"goodbot (process {self._process.pid}) is still stopping")
         self._process = None

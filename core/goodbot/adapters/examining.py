@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,9 +50,9 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
     """Compare two adapter directories; None is the base model. Raises AdapterError."""
     request = {"before": str(before) if before else None, "after": str(after)}
     process = await processes.start(
-        sys.executable, "-m", "goodbot_training.examine",
+        *processes.python("-m", "goodbot_training.examine"),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, env={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
+        stderr=asyncio.subprocess.PIPE, environ={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
     )  # fmt: skip
     try:
         async with asyncio.timeout(_SECONDS):

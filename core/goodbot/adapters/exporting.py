@@ -19,8 +19,8 @@ from goodbot.adapters.formats import Formats, beside
 from goodbot.adapters.manifest import CONFIG, WEIGHTS, Manifest, contents
 from goodbot.errors import AdapterError, UsageError
 from goodbot.naming import instead
+from goodbot.processes import child_environment
 from goodbot.store.backup import require_space, sync
-from goodbot.training.child import child_environment
 
 KINDS = {
     "peft": "a directory for vLLM, SGLang, TGI and transformers, or a .tar for another goodbot",

@@ -29,9 +29,9 @@ from goodbot.adapters.weights import check_weights, pairs, require_fit
 from goodbot.errors import AdapterError
 from goodbot.models import ResolvedModel
 from goodbot.models.directory import read_config
+from goodbot.processes import child_environment
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.backup import require_space
-from goodbot.training.child import child_environment
 
 FOLDER = "imports"
 MLX_WEIGHTS = "adapters.safetensors"

@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import Any
 
-from goodbot import config
+from goodbot import config, processes
 from goodbot.app import open_plugins
 from goodbot.cli import output
 from goodbot.cli.asking import agrees
@@ -35,7 +35,7 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
             return 1
         failed = await _remove(going, quiet=quiet)
     stays = {trace.what: trace.stays for trace in traces if trace.stays} | failed
-    package = shlex.join((sys.executable, "-m", "pip", "uninstall", "goodbot"))
+    package = shlex.join(processes.python("-m", "pip", "uninstall", "goodbot"))
     if quiet:
         data: dict[str, Any] = {
             "dry_run": arguments.dry_run,

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
-import subprocess
 import sys
 from importlib import metadata
 from typing import Any
 
-from goodbot import packages
+from goodbot import packages, processes
 from goodbot.cli import output
 from goodbot.cli.asking import agrees
 from goodbot.errors import GoodbotError, UsageError
@@ -81,28 +79,18 @@ def _back(arguments: argparse.Namespace) -> int:
 
 def _available(installed: str) -> str | None:
     """The newer version that pip would install; None if there is none. Raises GoodbotError."""
-    from goodbot.training.child import child_environment
-
-    kept = ("PIP_", "SSL_CERT_", "XDG_", "NETRC", "REQUESTS_CA_BUNDLE")
-    proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-    configured = {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith(kept) or name.upper() in proxies
-    }
     command = (
-        sys.executable, "-P", "-m", "pip", "install", "--dry-run", "--no-deps",
+        *processes.python("-m", "pip"), "install", "--dry-run", "--no-deps",
         "--ignore-installed",  # else pip is content with what is here when the index is silent
         "--only-binary", ":all:",  # no wheel, no answer: building one would run its code
         "--quiet", "--no-input", "--disable-pip-version-check", "--report", "-",
         f"{NAME}>={installed}",
     )  # fmt: skip
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS,
-            env={**child_environment(), **configured}, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
+        done = processes.run(
+            *command, seconds=_SECONDS, environ=processes.child_environment(*processes.PIP)
+        )
+    except TimeoutError:
         raise GoodbotError(
             f"the package index did not answer within {_SECONDS:.0f} s: try again later"
         ) from None

@@ -14,11 +14,11 @@ from goodbot.commands.base import Call, Result
 from goodbot.errors import AdapterError, UsageError
 from goodbot.intervals import wilson
 from goodbot.news.owners import counted
+from goodbot.processes import child_environment
 from goodbot.server import BASE
 from goodbot.store import acceptance, news, runs
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.claimable import Pool
-from goodbot.training.child import child_environment
 
 _ALL = 1_000_000
 _VERDICT = 60

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from goodbot import secrets
+from goodbot import processes, secrets
 from goodbot.doctor.checks import fail, ok, short, size, warn
 from goodbot.setup import Check, Examined, Probe
 
@@ -114,9 +114,7 @@ def file_system(path: Path) -> str:
 
 def _mounted_on_macos() -> Iterable[tuple[str, str]]:
     """`/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled)` → point and kind."""
-    import subprocess
-
-    done = subprocess.run(["/sbin/mount"], capture_output=True, text=True, timeout=5, check=False)
+    done = processes.run("/sbin/mount", seconds=5)
     for line in done.stdout.splitlines():
         place, _, options = line.rpartition(" (")
         yield place.partition(" on ")[2], options.split(",")[0].rstrip(")")

@@ -26,7 +26,6 @@ from goodbot.packages import install_line
 from goodbot.plugins import choose_backend, missing_modules
 from goodbot.serving import choice
 from goodbot.setup import Check, Examined, Probe
-from goodbot.training.child import child_environment
 
 _CHOOSE = "goodbot model use auto"
 _CHILD_SECONDS = 40.0
@@ -88,7 +87,7 @@ async def _ask(spec: BackendSpec) -> tuple[str, str]:
     """`(device, what is wrong)`, by importing the backend's framework in a child."""
     if not spec.requires:
         return "", ""
-    code, out, error = await _child(sys.executable, "-c", _ASK, spec.requires[0])
+    code, out, error = await _child(*processes.python("-c", _ASK, spec.requires[0]))
     if code == 0:
         with contextlib.suppress(ValueError, IndexError):
             return str(json.loads(out.splitlines()[-1])), ""
@@ -108,7 +107,7 @@ async def _nvidia() -> str:
 async def _child(*words: str) -> tuple[int, str, str]:
     process = await processes.start(
         *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, env=child_environment(),
+        stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
         out, error = await process.communicate()

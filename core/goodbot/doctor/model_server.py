@@ -13,11 +13,11 @@ from goodbot.doctor.checks import failed, ok, warn
 from goodbot.errors import AdapterError, GoodbotError, ServerError
 from goodbot.models import resolve
 from goodbot.plugins import choose_backend
+from goodbot.processes import child_environment
 from goodbot.server import AdapterFormat
 from goodbot.serving import choice
 from goodbot.serving.remote import RemoteServer
 from goodbot.setup import Check, Examined, Probe
-from goodbot.training.child import child_environment
 
 _SECONDS = 30.0
 

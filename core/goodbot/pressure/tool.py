@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
+
+from goodbot import processes
 
 Tool = Callable[..., str]
 """Takes a command's words, returns what it printed, and an empty text where it did not work."""
@@ -16,10 +17,8 @@ def ask(*command: str) -> str:
     """Run it for at most five seconds. It is blocking: call it in a thread."""
     path = os.environ.get("PATH", os.defpath)
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False,
-            env={"PATH": path, "LC_ALL": "C"},  # a comma would not parse, and no token goes along
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
+        # In German a comma would not parse.
+        done = processes.run(*command, seconds=_SECONDS, environ={"PATH": path, "LC_ALL": "C"})
+    except OSError:
         return ""
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+    return done.stdout if done.returncode == 0 else ""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from goodbot import processes
 from goodbot.errors import GoodbotError
 
 _ANSWER_SECONDS = 30.0
@@ -74,7 +73,7 @@ class Service:
     def command(self) -> tuple[str, ...]:
         """This very environment's goodbot; `-P` keeps the working directory out of its imports."""
         config = ("--config", str(self.config.absolute())) if self.config else ()
-        python = (sys.executable, "-P", "-m", "goodbot")
+        python = processes.python("-m", "goodbot")
         return (*python, "--home", str(self.home.absolute()), *config, "run")
 
     @property
@@ -143,14 +142,14 @@ class Manager(ABC):
         self.path.unlink(missing_ok=True)
 
 
-def ask(*command: str, seconds: float = _ANSWER_SECONDS) -> subprocess.CompletedProcess[str]:
+def ask(*command: str, seconds: float = _ANSWER_SECONDS) -> processes.Done:
     """Run one of the manager's programs. Raises ServiceError when it cannot or hangs."""
+    environ = processes.child_environment("DBUS_SESSION_BUS_ADDRESS")
     try:
-        return subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=seconds, check=False, env={**os.environ, "LC_ALL": "C", "SYSTEMD_PAGER": ""},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
+        return processes.run(
+            *command, seconds=seconds, environ={**environ, "LC_ALL": "C", "SYSTEMD_PAGER": ""}
+        )
+    except TimeoutError:
         raise ServiceError(f"`{' '.join(command)}` did not end within {seconds:.0f} s") from None
     except OSError as error:
         raise ServiceError(f"{command[0]} cannot be run: {error.strerror}") from error

@@ -13,7 +13,6 @@ import os
 import secrets
 import signal
 import socket
-import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,9 +36,9 @@ _MACHINE = (
     "bad_alloc", "couldn't bind", "already in use", "too many open files", "permission denied",
     "cannot be started", "error while loading shared libraries",
 )  # fmt: skip
-"""As llama-server, its libraries and our guard say that the machine has no room for it."""
-_KILLED = 128 + signal.SIGKILL
-"""The guard's exit code when its program was killed, as a machine without memory does."""
+"""As llama-server, its libraries and what starts it say that the machine has no room for it."""
+_KILLED = -signal.SIGKILL
+"""Its exit code when it was killed, as a machine without memory does."""
 
 
 class LlamaProcess:
@@ -72,13 +71,16 @@ class LlamaProcess:
         """
         port, key = _free_port(), secrets.token_urlsafe(24)
         adapter = ("--lora", str(self.adapter)) if self.adapter else ()
-        self._process = await processes.start(
-            sys.executable, "-m", "goodbot.serving.guard", *self._command,
-            "--host", _HOST, "--port", str(port), "--alias", self.name, *adapter,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE, env={**self._environ, "LLAMA_API_KEY": key},
-            start_new_session=True,
-        )  # fmt: skip
+        try:
+            self._process = await processes.start(
+                *self._command, "--host", _HOST, "--port", str(port), "--alias", self.name, *adapter,
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE, environ={**self._environ, "LLAMA_API_KEY": key},
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self._killed = True  # it is no fault of the adapter
+            raise ServerError(f"{self._command[0]} cannot be started: {error.strerror}") from error
         self._reader = asyncio.create_task(self._read(self._process), name=f"{self.name} log")
         self.upstream = Upstream("llama.cpp", f"http://{_HOST}:{port}", Secret(key))
         try:
@@ -115,8 +117,8 @@ class LlamaProcess:
         process, self._process = self._process, None
         await self.upstream.close()
         if process is not None and process.returncode is None:
-            assert process.stdin is not None  # noqa: S101  opened as a pipe
-            process.stdin.close()  # the guard ends it
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
             try:
                 async with asyncio.timeout(_STOP_SECONDS):
                     await process.wait()
@@ -128,8 +130,8 @@ class LlamaProcess:
                         os.killpg(process.pid, signal.SIGKILL)
                     await process.wait()
         elif process is not None and (process.returncode or 0) < 0:
-            # The guard was killed, so it has ended nothing. The group has its number as long as
-            # something is in it.
+            # It was killed, so it has ended nothing that it had started. The group has its number as
+            # long as something is in it.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
         if self._reader is not None:

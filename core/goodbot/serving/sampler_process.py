@@ -11,7 +11,6 @@ import contextlib
 import itertools
 import json
 import logging
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -54,9 +53,9 @@ class SamplerProcess:
         """Begin anew, with the base model; returns when it is ready."""
         await self.stop()
         self._process = process = await processes.start(
-            sys.executable, "-m", self._backend.worker, "serve", self._backend.factory,
+            *processes.python("-m", self._backend.worker, "serve", self._backend.factory),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            limit=_LINE_LIMIT, env=self._environ,
+            limit=_LINE_LIMIT, environ=self._environ,
         )  # fmt: skip
         self._answers, self._open = {}, set()
         self._end = ""

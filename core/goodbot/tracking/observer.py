@@ -10,7 +10,6 @@ import logging
 import math
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from goodbot.hookspecs import hookimpl
 from goodbot.naming import instead
 from goodbot.plugins import missing_modules
 from goodbot.tracking.spec import Setting, TrackerSpec
-from goodbot.training.child import child_environment
 
 logger = logging.getLogger(__name__)
 
@@ -135,9 +133,9 @@ class _Feed:
         spec = self._tracker.spec
         try:
             process = await processes.start(
-                sys.executable, "-m", "goodbot.tracking.child", spec.factory,
+                *processes.python("-m", "goodbot.tracking.child", spec.factory),
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE, env=_environment(spec),
+                stderr=asyncio.subprocess.PIPE, environ=_environment(spec),
                 start_new_session=True,  # Ctrl-C is for goodbot; what the tracker starts ends with it
             )  # fmt: skip
         except OSError as error:
@@ -201,5 +199,4 @@ def _configured(config: Config, specs: Mapping[str, TrackerSpec]) -> Sequence[_C
 
 def _environment(spec: TrackerSpec) -> dict[str, str]:
     """What our other children get, and the secrets that the tracker names."""
-    secrets = {name: os.environ[name] for name in spec.secrets if name in os.environ}
-    return {**child_environment(), **secrets}
+    return processes.child_environment(*spec.secrets)

@@ -10,9 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import signal
-import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
@@ -35,22 +33,6 @@ _SILENT_SECONDS = 3600.0
 _LAST_LINES = 200
 """Of its stderr: the traceback of an error deep in a framework."""
 _PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "gate"}
-_KEPT_ENVIRONMENT = (
-    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_HUB_CACHE", "OMP_NUM_THREADS",
-    "MLX_DISABLE_COMPILE", "XDG_CACHE_HOME",
-)  # fmt: skip
-
-
-def child_environment() -> dict[str, str]:
-    """What a child gets of our environment: no tokens, and no way to a hub's network."""
-    kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
-    return {
-        **kept,
-        "HF_HUB_OFFLINE": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "PYTHONUNBUFFERED": "1",
-    }
 
 
 async def train(
@@ -82,9 +64,9 @@ async def run(
     Returns the `done` event. Raises TrainingError.
     """
     process = await processes.start(
-        sys.executable, "-m", *module,
+        *processes.python("-m", *module),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        limit=_LINE_LIMIT, env=child_environment() if environ is None else environ,
+        limit=_LINE_LIMIT, environ=environ,
     )  # fmt: skip
     stderr: deque[str] = deque(maxlen=_LAST_LINES)
     drain = asyncio.create_task(_drain(process, stderr), name=f"{who} log")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 from collections.abc import Sequence
 
+from goodbot import processes
 from goodbot.packages import install_command, install_line
 from goodbot.plugins import missing_modules
 from goodbot.wizard.dialogue import Dialogue
@@ -52,5 +52,8 @@ def _install(dialogue: Dialogue, extra: str) -> bool:
         dialogue.say("This Python environment has no pip, and there is no uv.")
         return False
     # The installer draws its own progress; --json keeps stdout for the result.
-    done = subprocess.run(command, stdout=dialogue.out.fileno(), check=False)
+    environ = processes.child_environment(*processes.PIP)
+    done = processes.run(
+        *command, seconds=None, environ=environ, stdout=dialogue.out.fileno(), stderr=None
+    )
     return done.returncode == 0

@@ -12,9 +12,9 @@ import pytest
 from goodbot.adapters import formats
 from goodbot.adapters.formats import Formats
 from goodbot.errors import AdapterError, ServerError, TrainingError
+from goodbot.processes import child_environment
 from goodbot.server import AdapterFormat
 from goodbot.training import child
-from goodbot.training.child import child_environment
 
 from tests.core.serving import tiny
 from tests.support import require

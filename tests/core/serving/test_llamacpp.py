@@ -7,7 +7,6 @@ import json
 import math
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 import pytest_asyncio
 from goodbot.adapters.formats import Formats
 from goodbot.errors import AdapterError, ServerError
+from goodbot.processes import child_environment
 from goodbot.sampling import Filters
 from goodbot.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
 from goodbot.serving import llamacpp
@@ -26,7 +26,6 @@ from goodbot.serving.plugin import LlamaCppSettings
 from goodbot.testing import ServingContract
 from goodbot.testing.fakes import llamacpp as fake
 from goodbot.testing.fakes.policy import END, WORDS
-from goodbot.training.child import child_environment
 
 from tests.core.builders import SPEC, server_parts
 from tests.core.serving import tiny
@@ -295,57 +294,10 @@ async def test_while_it_makes_room_nothing_runs(
     assert await waiting == before
 
 
-async def test_a_program_does_not_outlive_who_guards_it(tmp_path: Path) -> None:
-    """Also when that was killed, and could end nobody."""
-    told = tmp_path / "pid"
-    script = f"echo $$ > {told}; exec sleep 600"
-    guard = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "goodbot.serving.guard", "sh", "-c", script,
-        stdin=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    end = time.monotonic() + patience(20)
-    while not (told.exists() and told.read_text().strip()) and time.monotonic() < end:  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
-    pid = int(told.read_text())
-    assert guard.stdin is not None
-    guard.stdin.close()
-    await guard.wait()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux ties a program to another")
-async def test_a_program_does_not_outlive_its_guard(tmp_path: Path) -> None:
-    """Whoever kills the guard, as a machine without memory may, has ended the program."""
-    told = tmp_path / "pid"
-    script = f"echo $$ > {told}; exec sleep 600"
-    guard = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "goodbot.serving.guard", "sh", "-c", script,
-        stdin=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    end = time.monotonic() + patience(30)
-    while not (told.exists() and told.read_text().strip()) and time.monotonic() < end:  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
-    pid = int(told.read_text())
-    guard.kill()
-    await guard.wait()
-    while time.monotonic() < end and alive(pid):  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
-    assert not alive(pid)
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-async def test_a_process_whose_guard_was_killed_is_ended(
+async def test_what_a_killed_server_has_started_is_ended(
     server: LlamaCppServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where no system does it: its process group goes when it is stopped."""
+    """Its process group goes when it is stopped."""
     ended: list[int] = []
     monkeypatch.setattr(os, "killpg", lambda group, _: ended.append(group))
     child = server._children[BASE]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import pytest_asyncio
 from goodbot.adapters.formats import Formats
+from goodbot.processes import child_environment
 from goodbot.server import BASE, Generated, GenerateRequest, Server
 from goodbot.serving.llamacpp import LlamaCppServer
 from goodbot.serving.plugin import LlamaCppSettings
 from goodbot.testing import ServingContract
-from goodbot.training.child import child_environment
 
 from tests.core.builders import SPEC, server_parts
 from tests.core.serving import llama_build, tiny

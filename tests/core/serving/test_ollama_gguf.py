@@ -6,9 +6,9 @@ import dataclasses
 from pathlib import Path
 
 from goodbot.adapters.formats import Formats
+from goodbot.processes import child_environment
 from goodbot.testing.fakes.ollama import FakeOllama, gguf
 from goodbot.testing.fakes.ollama.server import MODEL
-from goodbot.training.child import child_environment
 
 from tests.core.serving import tiny
 from tests.core.serving.ollama_ground import ask, driver

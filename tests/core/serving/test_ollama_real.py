@@ -12,6 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from goodbot.adapters.formats import Formats
+from goodbot.processes import child_environment
 from goodbot.secrets import Secret
 from goodbot.server import Server
 from goodbot.serving.ollama import OllamaServer
@@ -19,7 +20,6 @@ from goodbot.serving.ollama_api import OllamaApi, digest_of
 from goodbot.serving.ollama_tags import OllamaSettings
 from goodbot.serving.upstream import Upstream
 from goodbot.testing import ServingContract
-from goodbot.training.child import child_environment
 
 from tests.core.builders import SPEC, server_parts
 from tests.core.serving import tiny

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot import processes
 from goodbot.errors import TrainingError
 from goodbot.training import child
 
@@ -28,7 +29,7 @@ async def test_it_is_told_whole(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     (tmp_path / "dying.py").write_text(f"import json, sys\nsys.stdin.readline()\n{program}\n")
-    environ = {**child.child_environment(), "PYTHONPATH": str(tmp_path)}
+    environ = {**processes.child_environment(), "PYTHONPATH": str(tmp_path)}
 
     async def ignore(event: Any) -> None:
         pass

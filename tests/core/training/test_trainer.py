@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import hookimpl
+from goodbot import hookimpl, processes
 from goodbot.errors import StoreError, TrainingError, UsageError
 from goodbot.store import runs
 from goodbot.training import child
@@ -361,5 +361,5 @@ async def test_a_child_that_cannot_even_start(tmp_path: Path) -> None:
 async def test_no_secret_reaches_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "12345:secret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    assert not any("secret" in value for value in child.child_environment().values())
-    assert child.child_environment()["HF_HUB_OFFLINE"] == "1"
+    assert not any("secret" in value for value in processes.child_environment().values())
+    assert processes.child_environment()["HF_HUB_OFFLINE"] == "1"

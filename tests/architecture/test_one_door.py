@@ -1,0 +1,78 @@
+"""Programs are started in one place, which is where they are kept from doing harm."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.architecture.source import modules
+
+DOOR = {
+    "core/goodbot/processes.py": "the door",
+    "core/goodbot/cage/__main__.py": "what every program is started through",
+    "core/goodbot/cage/tie.py": "the process that watches, where the kernel does not",
+    "core/goodbot/testing/connector.py": "a suite that plugin authors run; no product imports it",
+}
+WAYS = {
+    "sys.executable", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell",
+    "os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp", "pty.fork",
+    "pty.spawn", "sys._base_executable",
+}  # fmt: skip
+STARTS = ("os.exec", "os.spawn")
+MODULES = {"subprocess", "multiprocessing", "pty", "concurrent.futures.process", "_posixsubprocess"}
+METHODS = {
+    "subprocess_exec",
+    "subprocess_shell",
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+}
+NAMES = {"ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell", "executable"}
+
+
+def found(tree: ast.AST) -> list[int]:
+    """The lines that start a program, or could hand somebody the means to."""
+    lines: list[int] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                hit = any(name.name in MODULES for name in names)
+            case ast.ImportFrom(module=module, names=names):
+                of = {f"{module}.{name.name}" for name in names}
+                hit = module in MODULES or bool(of & (WAYS | MODULES))
+                hit = hit or any(name.name in NAMES for name in names)
+            case ast.Attribute():
+                name = ast.unparse(node)
+                hit = name in WAYS or name.startswith(STARTS) or node.attr in METHODS
+            case _:
+                continue
+        if hit:
+            lines.append(node.lineno)
+    return lines
+
+
+def test_no_other_module_starts_a_program() -> None:
+    others = [
+        f"{module.path}:{line}"
+        for module in modules()
+        if module.path not in DOOR and not module.path.startswith("core/goodbot/testing/fakes/")
+        for line in found(module.tree)
+    ]
+    assert others == [], "goodbot.processes starts programs: `start`, `run`, `python`"
+
+
+def test_the_door_is_where_it_is_said_to_be() -> None:
+    opened = {module.path for module in modules() if found(module.tree)}
+    assert set(DOOR) - opened == set()
+
+
+def test_each_way_is_seen() -> None:
+    """The scan itself: a way to start a program that it does not see is a hole in this test."""
+    for line in (
+        "import subprocess", "from subprocess import run", "import multiprocessing as m",
+        "from asyncio import create_subprocess_exec", "asyncio.create_subprocess_shell('x')",
+        "asyncio.subprocess.create_subprocess_exec('x')", "loop.subprocess_exec(p, 'x')",
+        "from sys import executable", "print(sys.executable)", "os.execv('x', [])",
+        "os.execvpe('x', [], {})", "os.spawnlp(0, 'x')", "os.posix_spawn('x', [], {})", "os.fork()",
+        "from os import fork", "from concurrent.futures import ProcessPoolExecutor", "import pty",
+    ):  # fmt: skip
+        assert found(ast.parse(line)), line
+    assert not found(ast.parse("x: asyncio.subprocess.Process = asyncio.subprocess.PIPE"))
