@@ -49,6 +49,8 @@ EXPRESSIONS = {
     "core/goodbot/testing/fakes/discord/world.py": "what a test says; bounded repeats",
     "core/goodbot/testing/fakes/telegram/texts.py": "what a test says; bounded repeats",
     "core/goodbot/cli/output.py": "texts for one's own terminal",
+    "connectors/goodbot_connectors/code.py": "the model's answers; a line, one class a match, possessive",
+    "connectors/goodbot_connectors/inert.py": "the model's answers; 200 signs, possessive",
     "connectors/goodbot_connectors/discord/emoji.py": "one emoji; bounded repeats, one class a match",
     "connectors/goodbot_connectors/discord/markdown.py": "messages; one sign a match, bounded repeats",
     "connectors/goodbot_connectors/discord/presses.py": "100 characters of a button; one class",

@@ -13,10 +13,11 @@ from typing import Any
 
 from goodbot.buttons import RETRY
 from goodbot.events import Button, Reply
-from goodbot.text import blocks as code_blocks
 from goodbot.text import one_way, split
 
+from goodbot_connectors.code import discord
 from goodbot_connectors.discord.presses import EXPLAIN, About, write
+from goodbot_connectors.inert import broken
 
 LIMIT = 2000
 """The longest message, in UTF-16 code units."""
@@ -26,61 +27,29 @@ _NO_EMBEDS = 1 << 2
 _ROW = 5
 _ROWS = 5
 _LABEL = 80
-_JOINER = "\u2060"
 _STYLES = {"good": 3, "bad": 4}
 _SECONDARY = 2
 
-# Inline code is passed over, people copy from there. One character is looked ahead: linear.
 _ACTS = re.compile(
-    r"`[^`\n]{1,500}`"
-    r"|(?<!\w)@(?=[A-Za-z])"  # @everyone, @here
-    r"|<(?=[@#:/]|a:|id:)"  # <@123>, <@&123>, <#123>, </rl:123>, <:emoji:123>
-    r"|\](?=\()"  # [your bank](https://evil.example)
+    r"@(?=everyone|here)"
+    r"|<(?=@[!&]?[0-9]|#[0-9]|id:\w"  # <@123>, <@&123>, <#123>
+    r"|/[^\n>]{1,100}:[0-9]|a?:\w{1,64}:[0-9])"  # </rl:123>, <:emoji:123>
+    r"|\](?=\(\s{0,9}<?(?:[A-Za-z][\w+.-]{0,20}:|//|www\.))"  # [your bank](https://evil.example)
 )
-_LINK = re.compile(r"\](?=\()")
-_FENCE = "```"
 
 
 def inert(text: str) -> str:
-    """Markdown that mentions nobody and whose links show where they lead.
-
-    Code blocks are left as they are, where Discord is sure to find the same ones as we: it takes three
-    backticks anywhere for a fence, and none that is not closed.
-    """
+    """Markdown that mentions nobody and whose links show where they lead; code stays as it is."""
     text = one_way(text)
-    found = list(code_blocks(text))
-    alike = all(_FENCE not in block.text for block in found) and all(
-        block.closed and block.fence.marker == _FENCE for block in found if block.fence
-    )
-    done, parts = 0, list[str]()
-    for block in found:
-        if block.fence is None:
-            continue
-        line_end = text.find("\n", block.fence.at)
-        start = line_end + 1 if line_end >= 0 else len(text)
-        end = start + len(block.text)
-        code = text[start:end]
-        parts += [_broken(text[done:start]), code if alike else _LINK.sub(_joined, code)]
-        done = end
-    return "".join([*parts, _broken(text[done:])])
-
-
-def _broken(text: str) -> str:
-    return _ACTS.sub(
-        lambda found: _LINK.sub(_joined, found[0]) if found[0][0] == "`" else _joined(found), text
-    )
-
-
-def _joined(found: re.Match[str]) -> str:
-    return f"{found[0]}{_JOINER}"
+    return broken(text, discord(text).codes, _ACTS)
 
 
 def parts(text: str) -> tuple[str, ...]:
     """The texts of the messages that `text` becomes, inert and short enough; at least one."""
-    grown = len(inert(text)) - len(one_way(text))
-    room = max(LIMIT - grown, LIMIT * 2 // 3)  # a sign takes two units at least, and grows by one
-    found = tuple(inert(part) for part in split(one_way(text), room))
-    return found or ("…",)
+    text = one_way(text)
+    # A sign takes three units at least and grows by one, also in code, which a cut may go through.
+    room = max(LIMIT - len(_ACTS.findall(text)), LIMIT * 2 // 3)
+    return tuple(inert(part) for part in split(text, room)) or ("…",)
 
 
 def messages(reply: Reply, about: About | None = None) -> tuple[dict[str, Any], ...]:

@@ -13,9 +13,10 @@ from typing import Any
 
 from goodbot.buttons import RETRY, THUMBS
 from goodbot.events import Button
-from goodbot.text import blocks as code_blocks
 from goodbot.text import one_way
 
+from goodbot_connectors.code import markdown
+from goodbot_connectors.inert import broken, is_markup, settled
 from goodbot_connectors.slack.presses import ACTION, EXPLAIN, About, write
 
 LIMIT = 4000
@@ -23,39 +24,33 @@ LIMIT = 4000
 _FALLBACK = 3900
 _ROW = 5
 _LABEL = 75
-_JOINER = "\u2060"
 
-# One character is looked ahead: linear in the text, and what was streamed stays the beginning.
 _ACTS = re.compile(
-    r"(?<!\w)@(?=[A-Za-z])"  # @channel, where names are linked
-    r"|<(?=[@#!A-Za-z])"  # <!channel>, <@U123>, <#C123>, <https://evil.example|your bank>
-    r"|\](?=[(:\[])"  # [your bank](https://evil.example), and by reference
+    r"@(?=(?:channel|here|everyone|group)\b)"
+    r"|<(?=[@#!A-Za-z/?])"  # <!channel>, <@U123>, <#C123>, <https://evil.example|your bank>
+    r"|\](?=[(:])"  # [your bank](https://evil.example), and what references lead to
 )
 _ACTS_IN_CODE = re.compile(
     r"<(?=@[UWB][A-Z0-9]|#[CDG][A-Z0-9]|!(?:channel|here|everyone|group|subteam|date)\b)"
 )
+_NAME = re.compile(r"@[a-z]{0,8}\Z")
 
 
 def inert(text: str) -> str:
     """Markdown that mentions nobody and whose links show where they lead.
 
-    In code blocks only Slack's own signs for mentions are broken: people copy from there.
+    In code only Slack's own signs for mentions are broken: people copy from there.
     """
     text = one_way(text)
-    done, parts = 0, list[str]()
-    for block in code_blocks(text):
-        if block.fence is None:
-            continue
-        line_end = text.find("\n", block.fence.at)
-        start = line_end + 1 if line_end >= 0 else len(text)
-        end = start + len(block.text)
-        parts += [_broken(_ACTS, text[done:start]), _broken(_ACTS_IN_CODE, text[start:end])]
-        done = end
-    return "".join([*parts, _broken(_ACTS, text[done:])])
+    return broken(text, markdown(text).codes, _ACTS, _ACTS_IN_CODE, is_markup)
 
 
-def _broken(signs: re.Pattern[str], text: str) -> str:
-    return signs.sub(lambda found: f"{found[0]}{_JOINER}", text)
+def beginning(text: str) -> str:
+    """What can be shown of an answer that is being written, such that more text only adds to it."""
+    text = one_way(text)
+    text = text[: settled(text, markdown(text))]
+    name = _NAME.search(text)
+    return text[: name.start() + 1] if name else text
 
 
 def fallback(text: str) -> str:
@@ -67,7 +62,7 @@ def fallback(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = _ACTS.sub(lambda found: f"{found[0]}{_JOINER}", one_way(text))
+    text = broken(one_way(text), (), _ACTS)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -124,6 +124,9 @@ class SlackStream(ReplyStream):
         return len(parts)
 
     async def _grow(self, n: int, part: str) -> None:
+        part = render.beginning(part)
+        if not part.strip():
+            return
         body = render.message(part)
         text = body["blocks"][0]["text"]
         if n == len(self._shown):

@@ -2,7 +2,7 @@
 
 Teams reads Markdown. What would act by itself is switched off in what a model writes: mentions,
 images (a client's fetch of an address that a model made up can carry words of the chat away), tags,
-bidirectional overrides. Code blocks stay as they are.
+bidirectional overrides. Code stays as it is.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 
 from goodbot.buttons import THUMBS
 from goodbot.events import Button, ChannelKind, ChannelRef, Reply
-from goodbot.text import blocks, one_way, split
+from goodbot.text import one_way, split
 
+from goodbot_connectors.code import markdown
+from goodbot_connectors.inert import JOINER, inserted, is_markup, outside, settled
 from goodbot_connectors.teams import SPEC, cards
 from goodbot_connectors.teams.config import DEFAULT
 from goodbot_connectors.teams.presses import About
@@ -28,9 +30,8 @@ _AI_LABEL = {
 }  # fmt: skip
 """Shows “AI generated” beside our name."""
 _THUMBS = frozenset(button.action for button in THUMBS)
-_JOINER = "\u2060"
-# A mention starts at a word's edge, an image with a bang, a tag with a letter, a slash or a bang.
-_ACTS = re.compile(r"(?<!\w)@(?=\w)|!(?=\[)|<(?=[A-Za-z/!?])")
+# An image, and tags: <at>Bob</at> among them. A bare @ names nobody: mentions are entities of a message.
+_ACTS = re.compile(r"!(?=\[)|<(?=[A-Za-z/!?])")
 _LINE_END = re.compile(r"(?<=\S)\n")
 
 
@@ -77,12 +78,10 @@ def pressed(activity: dict[str, Any]) -> dict[str, Any]:
 def beginning(text: str) -> str:
     """What can be shown of an answer that is being written, such that more text only adds to it.
 
-    That is the first message of it, without a last line that may yet become the fence of a code block.
+    That is the first message of it, up to what may yet become code or a tag.
     """
-    head, newline, line = text.rpartition("\n")
-    if line.lstrip().startswith("`"):
-        text = head + newline
-    parts = split(one_way(text), SPEC.message_limit)
+    text = one_way(text)
+    parts = split(text[: settled(text, markdown(text))], SPEC.message_limit)
     return inert(parts[0]) if parts else ""
 
 
@@ -105,13 +104,8 @@ def final(activity: dict[str, Any], stream_id: str) -> dict[str, Any]:
 
 def inert(text: str) -> str:
     """Text in which nothing acts by itself, with line ends that Markdown keeps."""
-    found = list(blocks(one_way(text)))
-    shown = ""
-    for n, block in enumerate(found):
-        end = "\n" if n < len(found) - 1 else ""
-        if block.fence:
-            inside = f"{block.text}\n" if block.text and block.closed else block.text
-            shown += block.fence.line + inside + (block.fence.marker + end if block.closed else "")
-        else:
-            shown += _LINE_END.sub("  \n", _ACTS.sub(rf"\g<0>{_JOINER}", block.text + end))
-    return shown
+    text = one_way(text)
+    codes = markdown(text).codes
+    ends = {found.start(): "  " for found in outside(text, codes, _LINE_END, openings=False)}
+    acts = {found.end(): JOINER for found in outside(text, codes, _ACTS) if is_markup(text, found)}
+    return inserted(text, ends | acts)

@@ -1,6 +1,6 @@
 """Replies → arguments of sendMessage and editMessageText. Pure: values in, JSON out.
 
-No parse mode is used, so nothing that a model writes is markup; code blocks become entities.
+No parse mode is used, so nothing that a model writes is markup; code becomes entities.
 Everything else that would act by itself is switched off: mentions, link previews (a server's
 fetch of a link that a model made up can carry words of the chat away), bidirectional overrides.
 """
@@ -8,12 +8,14 @@ fetch of a link that a model made up can carry words of the chat away), bidirect
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goodbot.events import Button, ChannelKind, ChannelRef, Reply
-from goodbot.text import blocks, one_way, split, units
+from goodbot.text import one_way, split, units
 
+from goodbot_connectors.code import Code, markdown
+from goodbot_connectors.inert import JOINER, inserted
 from goodbot_connectors.telegram import callback
 
 LIMIT = 4096
@@ -25,10 +27,11 @@ ROW = 32
 LABEL_LIMIT = 60
 """Characters of a label; a phone shows about forty of them in a row of its own."""
 PLACEHOLDER_LIMIT = 64
+_ENTITIES = 90
+"""Telegram keeps a hundred a message, its own for links among them."""
 
-# A mention starts at a word's edge: an e-mail address is none.
-_MENTION = re.compile(r"(?<!\w)@(?=[A-Za-z])")
-_JOINER = "\u2060"
+# As Telegram finds it: at a word's edge, so an e-mail address is none.
+_MENTION = re.compile(r"(?<!\w)@(?=[A-Za-z0-9_]{2,32}(?!\w))")
 
 
 def messages(
@@ -114,22 +117,54 @@ def prompt(channel: ChannelRef, text: str, placeholder: str, reply_to: int) -> d
 
 
 def formatted(part: str) -> dict[str, Any]:
-    """Text and entities: code blocks lose their fences and become `pre` entities.
+    """Text and entities: code loses its backticks and becomes `pre` and `code` entities.
 
     Mentions mention nobody, except in code, where Telegram looks for none and people copy from.
     """
-    text = ""
+    text, done = "", 0
+    found: list[tuple[int, int, Code]] = []
+    for code in markdown(part).codes:
+        words = _words(part, code)
+        if words.strip() and len(found) < _ENTITIES:
+            text += (
+                part[done : code.start].rstrip(" \t") if code.fenced else part[done : code.start]
+            )
+            found.append((len(text), len(text) + len(words), code))
+            text += words
+            done = code.stop - (code.fenced and part[: code.stop].endswith("\n"))
+    text += part[done:]
+    marks = {
+        mention.end(): JOINER for mention in _MENTION.finditer(text)
+        if not any(start <= mention.start() and mention.end() < end for start, end, _ in found)
+    }  # fmt: skip
+    shown = inserted(text, marks)
+    return {"text": shown} | ({"entities": _entities(text, found, marks)} if found else {})
+
+
+def _words(part: str, code: Code) -> str:
+    """What is copied: a block without the indent of its fence, a span without what pads it."""
+    inside = part[code.inside : code.until]
+    if code.fenced:
+        indent = code.start - (part.rfind("\n", 0, code.start) + 1)
+        lines = inside.removesuffix("\n").split("\n")
+        return "\n".join(line[min(indent, len(line) - len(line.lstrip(" "))) :] for line in lines)
+    padded = inside.startswith(" ") and inside.endswith(" ") and inside.strip(" ")
+    return inside[1:-1] if padded else inside
+
+
+def _entities(
+    text: str, found: list[tuple[int, int, Code]], marks: Mapping[int, str]
+) -> list[dict[str, Any]]:
     entities: list[dict[str, Any]] = []
-    for block in blocks(part):
-        text += "\n" if text else ""
-        if block.fence and block.text.strip():
-            entity = {"type": "pre", "offset": units(text), "length": units(block.text)}
-            language = block.fence.language
-            entities.append(entity | {"language": language} if language else entity)
-        text += block.text if block.fence else _MENTION.sub(f"@{_JOINER}", block.text)
-    if not text.strip():
-        return {"text": part}
-    return {"text": text, "entities": entities} if entities else {"text": text}
+    for start, end, code in found:
+        offset = units(text[:start]) + sum(at <= start for at in marks)
+        entity = {
+            "type": "pre" if code.fenced else "code",
+            "offset": offset,
+            "length": units(text[start:end]) + sum(start < at < end for at in marks),
+        }
+        entities.append(entity | {"language": code.language} if code.language else entity)
+    return entities
 
 
 def toast(text: str) -> str:

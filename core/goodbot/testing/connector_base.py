@@ -6,7 +6,7 @@ import asyncio
 import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import pytest
 
@@ -55,6 +55,9 @@ def words(text: str) -> str:
 
 class ConnectorFixtures:
     """What the tests of the suite get; `plugin` and `platform` are the connector's to give."""
+
+    mentions: ClassVar[tuple[str, ...]] = ("@everyone", "@channel", "@bob")
+    """Words of an answer that would notify somebody there; none of them may."""
 
     @pytest.fixture
     def plugin(self) -> str:

@@ -20,6 +20,8 @@ BEAT = 0.1
 
 
 class TestDiscord(ConnectorContract):
+    mentions = ("@everyone", "@here", "<@1001>", "<@&1001>")
+
     @pytest.fixture
     def plugin(self) -> str:
         return "goodbot_connectors.discord"

@@ -13,6 +13,8 @@ from tests.support import free_port
 
 
 class TestSlack(ConnectorContract):
+    mentions = ("@everyone", "@channel", "@here", "<!here>", "<@U0ADA0001>")
+
     @pytest.fixture
     def plugin(self) -> str:
         return "goodbot_connectors.slack"

@@ -9,6 +9,8 @@ from goodbot.testing.connector import ConnectorContract
 
 
 class TestTeams(ConnectorContract):
+    mentions = ("<at>bob</at>",)
+
     @pytest.fixture
     def plugin(self) -> str:
         return "goodbot_connectors.teams"

