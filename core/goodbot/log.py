@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from goodbot.printing import printable
+
 IDS = ("run", "version", "turn", "event_id", "connector", "plugin")
 """What a record may carry beside its message. Never add one that can hold what a person wrote."""
 
@@ -34,14 +36,18 @@ class Mask:
 
 
 class MaskingFormatter(logging.Formatter):
-    """Writes `***` for every secret, wherever it stands: message, arguments or traceback."""
+    """Writes `***` for every secret, wherever it stands: message, arguments or traceback.
+
+    Further lines of a record are indented.
+    """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(_FORMAT)
         self._mask = Mask(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._mask(super().format(record))
+        # What others wrote must neither move a terminal's cursor nor begin a line that looks like ours.
+        return printable(self._mask(super().format(record))).replace("\n", "\n  ")
 
 
 class JsonFormatter(logging.Formatter):

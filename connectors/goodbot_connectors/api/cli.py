@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from goodbot import config
-from goodbot.cli import output
 from goodbot.cli.client import call
 from goodbot.errors import GoodbotError, UsageError
+from goodbot.printing import say, say_json
 from goodbot.setups import prepared
 
 from goodbot_connectors.api import SPEC
@@ -31,7 +30,10 @@ _MEANT = {"link": "one person with you", "unlink": "a person of its own"}
 def main(arguments: argparse.Namespace) -> int:
     """Do what the last word says."""
     text, data = _DEEDS[arguments.deed](arguments)
-    print(json.dumps(data, indent=1) if arguments.json else output.printable(text))
+    if arguments.json:
+        say_json(data)
+    else:
+        say(text)
     return 0
 
 

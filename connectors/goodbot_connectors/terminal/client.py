@@ -9,6 +9,8 @@ import signal
 import sys
 from typing import NoReturn
 
+from goodbot.printing import say
+
 from goodbot_connectors.terminal.daemon import Daemon
 from goodbot_connectors.terminal.link import Link
 from goodbot_connectors.terminal.live import LiveChat
@@ -48,7 +50,7 @@ def _chat(daemon: Daemon, link: Link) -> PlainChat | LiveChat:
 
 def _notify(text: str) -> None:
     with contextlib.suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        say(text, file=sys.stderr, flush=True)
 
 
 def _end(number: int, _: object) -> NoReturn:

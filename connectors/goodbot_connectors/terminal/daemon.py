@@ -15,6 +15,7 @@ from goodbot.cli import output
 from goodbot.cli.client import RemoteError, call
 from goodbot.errors import GoodbotError
 from goodbot.lock import prepare_home, socket_path
+from goodbot.printing import printable
 
 from goodbot_connectors.terminal.link import Link
 
@@ -109,7 +110,7 @@ class Daemon:
             lines = file.read(_LOG_BYTES).decode("utf-8", "replace").splitlines()
         told = [line for line in lines if line.startswith("goodbot: ")] or lines[-1:]
         sentence = told[-1].removeprefix("goodbot: ") if told else "it said nothing"
-        return output.printable(sentence)
+        return printable(sentence)
 
     def status(self) -> dict[str, Any] | None:
         """What `goodbot status --json` prints; None when it cannot be told now."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot.errors import GoodbotError
+from goodbot.printing import draw
 from goodbot.training import progress as told
 
 from goodbot_connectors.terminal.conversation import Conversation
@@ -224,8 +225,7 @@ class LiveChat:
 
     def _write(self, text: str) -> None:
         try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            draw(text)
         except OSError:
             self._left = True
 

@@ -10,8 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from goodbot.cli.output import printable
 from goodbot.errors import GoodbotError
+from goodbot.printing import say
 
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.daemon import Daemon
@@ -40,7 +40,7 @@ class PlainChat:
         while True:
             try:
                 if self._prompts:
-                    print("> ", end="", flush=True)
+                    say("> ", end="", flush=True)
                 line = sys.stdin.readline()
                 if not line or line.strip() in QUIT:
                     return 1 if self.conversation.failures else 0
@@ -50,7 +50,7 @@ class PlainChat:
                 if not self._prompts or time.monotonic() - interrupted < _TWICE_SECONDS:
                     raise
                 interrupted = time.monotonic()
-                print(flush=True)
+                say(flush=True)
                 if self.conversation.stop():
                     self._wait(lambda: not self.conversation.waiting)
                 else:
@@ -83,19 +83,18 @@ class PlainChat:
 
     def piece(self, text: str) -> None:
         self._begun = self._begun or bool(text)
-        sys.stdout.write(printable(text))
-        sys.stdout.flush()
+        say(text, end="", flush=True)
 
     def whole(self) -> None:
         if self._begun:
-            print(flush=True)
+            say(flush=True)
         self._begun = False
 
     def other(self, text: str) -> None:
         self.note(f"another chat: {text}")
 
     def result(self, text: str) -> None:
-        print(printable(text), flush=True)
+        say(text, flush=True)
 
     def note(self, text: str) -> None:
-        print(printable(text), file=sys.stderr, flush=True)
+        say(text, file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 from goodbot.cli import parser
 from goodbot.errors import GoodbotError
+from goodbot.printing import say
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command: Callable[[Any], int] = getattr(importlib.import_module(module), function)
         return command(arguments)
     except GoodbotError as error:
-        print(f"goodbot: {error}", file=sys.stderr)
+        say(f"goodbot: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        print(f"goodbot: {where}{error.strerror or error}", file=sys.stderr)
+        say(f"goodbot: {where}{error.strerror or error}", file=sys.stderr)
         return 1
 
 

@@ -6,6 +6,7 @@ import signal
 import sys
 
 from goodbot.errors import UsageError
+from goodbot.printing import say
 
 
 def agrees(question: str, *, yes: bool) -> bool:
@@ -17,17 +18,16 @@ def agrees(question: str, *, yes: bool) -> bool:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("nobody can be asked here: say --yes if that is what you want")
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
+    say(f"{question} [y/N] ", file=sys.stderr, end="", flush=True)
     # Under `asyncio.run` Ctrl-C would only mark the task as cancelled, and go on reading.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         answer = sys.stdin.readline()
     except KeyboardInterrupt:
-        sys.stderr.write("\nstopped: it was not done\n")
+        say("\nstopped: it was not done\n", file=sys.stderr, end="", flush=True)
         raise
     finally:
         signal.signal(signal.SIGINT, before)
     if not answer.endswith("\n"):  # Ctrl-D leaves the cursor behind the question
-        sys.stderr.write("\n")
+        say("\n", file=sys.stderr, end="", flush=True)
     return answer.strip().casefold() in ("y", "yes")

@@ -16,6 +16,7 @@ from typing import Any
 from goodbot.cli import output
 from goodbot.errors import BusyError, GoodbotError
 from goodbot.lock import socket_path
+from goodbot.printing import say
 
 Progress = Callable[[Mapping[str, Any]], None]
 
@@ -42,7 +43,7 @@ def main(arguments: argparse.Namespace) -> int:
         args += ["since", arguments.since]
     if command in ("forget", "reset"):
         if not _agrees(arguments):
-            print("Nothing was changed." if command == "reset" else "Nothing was deleted.")
+            say("Nothing was changed." if command == "reset" else "Nothing was deleted.")
             return 1
         args.append("yes")
     dry = command == "train" and arguments.dry_run

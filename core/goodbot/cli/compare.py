@@ -9,6 +9,7 @@ from typing import Any
 
 from goodbot.cli import output
 from goodbot.cli.client import ask
+from goodbot.printing import say
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -31,8 +32,7 @@ def _print(answer: Mapping[str, Any], *, as_json: bool = False) -> None:
 def _asked(choices: Sequence[str]) -> str:
     """What the person says; empty: another time."""
     while True:
-        sys.stdout.write(f"\n{', '.join(choices)}? (Enter: later) ")
-        sys.stdout.flush()
+        say(f"\n{', '.join(choices)}? (Enter: later) ", end="", flush=True)
         word = sys.stdin.readline().strip().casefold()
         if not word or word in choices:
             return word

@@ -10,6 +10,7 @@ from typing import Any, cast
 import shtab
 
 from goodbot.cli import parser
+from goodbot.printing import say
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -19,7 +20,7 @@ def main(arguments: argparse.Namespace) -> int:
         if action.type is Path:
             kind = shtab.DIRECTORY if action.dest == "home" else shtab.FILE
             action.complete = kind  # pyright: ignore[reportAttributeAccessIssue]
-    print(shtab.complete(whole, arguments.shell))
+    say(shtab.complete(whole, arguments.shell))
     return 0
 
 

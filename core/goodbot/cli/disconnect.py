@@ -16,6 +16,7 @@ from goodbot.errors import GoodbotError, UsageError
 from goodbot.leaving import Leaving
 from goodbot.leaving.platforms import platforms
 from goodbot.naming import instead
+from goodbot.printing import say
 from goodbot.secrets import SecretStore
 
 
@@ -33,7 +34,7 @@ def main(arguments: argparse.Namespace) -> int:
         f"Leave {name}? Its settings and tokens are deleted; ratings and what was learnt stay."
     )
     if not agrees(question, yes=arguments.yes):
-        print("Nothing was removed.")
+        say("Nothing was removed.")
         return 1
     gone, stays = asyncio.run(_platform(leaving))
     file = ConfigFile(arguments.home, arguments.config)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -14,6 +13,7 @@ from itertools import chain
 
 from goodbot import doctor
 from goodbot.cli import output
+from goodbot.printing import draw, printable, say, say_json
 from goodbot.setup import Check, CheckState
 
 _COLOURS = {CheckState.OK: "32", CheckState.WARN: "33", CheckState.FAIL: "31"}
@@ -49,13 +49,13 @@ def _print(found: Iterable[Check], arguments: argparse.Namespace) -> int:
     for check in found:
         checks.append(check)
         if not arguments.json:
-            print(line(check), flush=True)
+            draw(f"{line(check)}\n")
     code = doctor.exit_code(checks)
     if arguments.json:
         listed = [asdict(check) | {"exit_code": doctor.exit_code([check])} for check in checks]
-        print(json.dumps({"ok": code == 0, "exit_code": code, "checks": listed}, indent=1))
+        say_json({"ok": code == 0, "exit_code": code, "checks": listed})
     else:
-        print(f"\n{_summary(checks)}")
+        say(f"\n{_summary(checks)}")
     return code
 
 
@@ -64,17 +64,17 @@ def line(check: Check) -> str:
     least, most = _COLUMNS
     columns = min(max(shutil.get_terminal_size().columns, least), most)
     # Whatever a plugin or a platform said, it is one line and cannot move the cursor.
-    text = " ".join(output.printable(check.text).split())
+    text = " ".join(printable(check.text).split())
     head = f"{check.state:4}  {check.part:{_PART}} "
     lines = textwrap.wrap(
         text, columns, initial_indent=" " * len(head), subsequent_indent=" " * (_PART + 7),
         break_long_words=False, break_on_hyphens=False,
     ) or [" " * len(head)]  # fmt: skip
-    lines[0] = output.printable(head) + lines[0][len(head) :]
+    lines[0] = printable(head) + lines[0][len(head) :]
     if _colourful():
         lines[0] = f"\x1b[{_COLOURS[check.state]}m{lines[0][:4]}\x1b[0m{lines[0][4:]}"
     if check.fix:
-        lines.append(f"      → {' '.join(output.printable(check.fix).split())}")
+        lines.append(f"      → {' '.join(printable(check.fix).split())}")
     return "\n".join(lines)
 
 

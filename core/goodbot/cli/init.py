@@ -7,7 +7,6 @@ is written.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from goodbot.config.file import ConfigFile
 from goodbot.errors import UsageError
 from goodbot.naming import instead
 from goodbot.plugins import PluginHost
+from goodbot.printing import say, say_json
 from goodbot.secrets import SecretStore
 from goodbot.wizard.asked import flag_of
 from goodbot.wizard.dialogue import Dialogue, Left
@@ -74,7 +74,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
 
     result = ending.finish(dialogue, place, draft)
     if arguments.json:
-        print(json.dumps(result, indent=1))
+        say_json(result)
     return ending.start(dialogue, place, draft, result)
 
 
@@ -163,7 +163,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, str]:
         if not tokens:
             raise UsageError("no token came on standard input")
     elif tokens:
-        print(
+        say(
             "goodbot: a token in a flag can be seen in the list of processes and in the shell's "
             "history; --token-stdin is better",
             file=sys.stderr,

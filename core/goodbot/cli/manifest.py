@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 
@@ -12,6 +11,7 @@ from goodbot.app import open_plugins
 from goodbot.errors import MissingExtraError, UsageError
 from goodbot.naming import instead
 from goodbot.plugins import missing_modules
+from goodbot.printing import say, say_json
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.setup import Manifest
 from goodbot.setups import prepared, setup_class
@@ -40,21 +40,21 @@ def main(arguments: argparse.Namespace) -> int:
         arguments.out.write_bytes(manifest.content)
     if arguments.json:
         told = {name: value for name, value in asdict(manifest).items() if name != "packed"}
-        print(json.dumps({**told, "out": str(arguments.out or "")}, indent=1))
+        say_json({**told, "out": str(arguments.out or "")})
         return 0
     if arguments.out:
-        print(f"Written to {arguments.out}.")
+        say(f"Written to {arguments.out}.")
     else:
         _print(manifest)
     if sys.stdout.isatty() and manifest.file:
         where = f"It goes in here: {manifest.link}" if manifest.link else ""
-        print("\n".join(["", *explained(setup, manifest), where]).rstrip(), file=sys.stderr)
+        say("\n".join(["", *explained(setup, manifest), where]).rstrip(), file=sys.stderr)
     return 0
 
 
 def _print(manifest: Manifest) -> None:
     if not manifest.packed:
-        print(manifest.text, end="" if manifest.text.endswith("\n") else "\n")
+        say(manifest.text, end="" if manifest.text.endswith("\n") else "\n")
     elif sys.stdout.isatty():
         raise UsageError(f"it is no text: say --out FILE, for example --out {manifest.file}")
     else:

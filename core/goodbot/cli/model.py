@@ -23,6 +23,7 @@ from goodbot.home import DATABASE
 from goodbot.models import choose
 from goodbot.models.choose import Proposal
 from goodbot.models.obtain import Obtained, obtain
+from goodbot.printing import say
 
 
 class StoppedError(GoodbotError):
@@ -245,4 +246,4 @@ def _data(proposal: Proposal) -> dict[str, Any]:
 
 
 def _say(text: str) -> None:
-    print(output.printable(text), file=sys.stderr, flush=True)
+    say(text, file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from goodbot.models.disk import Weights
 from goodbot.models.estimate import estimate
 from goodbot.models.machine import Place, place
 from goodbot.models.servers import FoundServer
+from goodbot.printing import printable
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -131,4 +132,4 @@ def _disk_text(
 
 def _line(text: str) -> str:
     """Untrusted text on one line."""
-    return " ".join(output.printable(text).split())
+    return " ".join(printable(text).split())

@@ -11,6 +11,7 @@ from goodbot.backups.restore import Prepared, prepared, swap
 from goodbot.cli import output
 from goodbot.cli.asking import agrees
 from goodbot.clock import SystemClock
+from goodbot.printing import say
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -22,10 +23,10 @@ async def _restore(arguments: argparse.Namespace) -> int:
     path: Path = arguments.path.expanduser()
     async with prepared(path, arguments.home) as ready:
         if not arguments.json:
-            print(output.printable("\n".join(_lines(path, ready))))
+            say("\n".join(_lines(path, ready)))
         question = f"Put it in place of {arguments.home}?" if ready.replaces else "Bring it back?"
         if not agrees(question, yes=arguments.yes):
-            print("Nothing was changed.")
+            say("Nothing was changed.")
             return 1
         before = swap(ready, arguments.home, now=SystemClock().now())
     about = ready.about

@@ -21,6 +21,7 @@ from goodbot.lock import HomeLock, prepare_home
 from goodbot.models.directory import DEMO
 from goodbot.news import progress
 from goodbot.pressure import read_machine
+from goodbot.printing import say
 from goodbot.secrets import SecretStore
 from goodbot.service.supervision import Supervision
 
@@ -200,5 +201,5 @@ async def _greet(app: App) -> str:
         if app.config.log.format == "json":
             logger.info("%s", line)
         else:
-            print(line, file=sys.stderr, flush=True)
+            say(line, file=sys.stderr, flush=True)
     return greeting

@@ -20,6 +20,7 @@ from goodbot.cli.asking import agrees
 from goodbot.cli.model import fetch
 from goodbot.config import ModelConfig
 from goodbot.errors import ConfigError, GoodbotError, UsageError
+from goodbot.printing import say
 
 _COMES_UP_SECONDS = 900.0
 _LOOK_SECONDS = 0.2
@@ -114,7 +115,7 @@ def _wait_until_up(home: Path, switched: dict[str, Any]) -> None:
 
 
 def _say(text: str) -> None:
-    print(output.printable(text), file=sys.stderr, flush=True)
+    say(text, file=sys.stderr, flush=True)
 
 
 def _quietly(text: str) -> None:

@@ -14,6 +14,7 @@ from goodbot.cli import output
 from goodbot.cli.asking import agrees
 from goodbot.errors import ConfigError, GoodbotError
 from goodbot.leaving import Leaving, Trace, find
+from goodbot.printing import say
 from goodbot.store.backup import megabytes
 
 
@@ -31,7 +32,7 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
     failed: dict[str, str] = {}
     if going and not arguments.dry_run:
         if not agrees("Remove all of this?", yes=arguments.yes):
-            print("Nothing was removed.")
+            say("Nothing was removed.")
             return 1
         failed = await _remove(going, quiet=quiet)
     stays = {trace.what: trace.stays for trace in traces if trace.stays} | failed
@@ -45,8 +46,8 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
         output.print_answer({"text": "", "data": data}, as_json=True)
     else:
         for what, why in stays.items():
-            print(output.printable(f"stays: {what}: {why}"))
-        print(f"The package itself: {package}")
+            say(f"stays: {what}: {why}")
+        say(f"The package itself: {package}")
     return 1 if failed else 0
 
 
@@ -65,14 +66,14 @@ def _leaving(arguments: argparse.Namespace) -> Leaving:
 def _list(arguments: argparse.Namespace, going: list[Trace]) -> None:
     if not going:
         outside = "outside" if arguments.keep_data else "in"
-        print(f"There is nothing of goodbot's to remove {outside} {arguments.home}.")
+        say(f"There is nothing of goodbot's to remove {outside} {arguments.home}.")
         return
-    print("This would go:" if arguments.dry_run else "This goes:")
+    say("This would go:" if arguments.dry_run else "This goes:")
     for trace in going:
         size = f" ({megabytes(trace.size)})" if trace.size else ""
-        print(output.printable(f"  {trace.what}{size}"))
+        say(f"  {trace.what}{size}")
     if arguments.keep_data:
-        print(f"This stays: {arguments.home}")
+        say(f"This stays: {arguments.home}")
 
 
 async def _remove(going: list[Trace], *, quiet: bool) -> dict[str, str]:
@@ -90,5 +91,5 @@ async def _remove(going: list[Trace], *, quiet: bool) -> dict[str, str]:
                 break
         else:
             if not quiet:
-                print(output.printable(f"removed: {trace.what}"), file=sys.stderr)
+                say(f"removed: {trace.what}", file=sys.stderr)
     return failed

@@ -18,6 +18,7 @@ from goodbot.cli import output
 from goodbot.cli.asking import agrees
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.packages import NAME
+from goodbot.printing import printable, say
 
 _SECONDS = 60.0
 _DATA = (
@@ -68,7 +69,7 @@ def _back(arguments: argparse.Namespace) -> int:
     given_up = asyncio.run(back.given_up(arguments.home))
     if given_up:
         lost = "".join(f"\n  {line}" for line in given_up)
-        print(f"Going back one release gives up{lost}", file=sys.stderr)
+        say(f"Going back one release gives up{lost}", file=sys.stderr)
         if not agrees("Go back?", yes=arguments.yes):
             raise GoodbotError("nothing was changed")
     text = asyncio.run(back.step_back(arguments.home))
@@ -113,7 +114,7 @@ def _reason(said: str) -> str:
     if "no such option" in said:
         return f"pip must be 22.2 or newer: `{packages.pip_line('--upgrade', 'pip')}`"
     errors = [line for line in said.splitlines() if line.startswith("ERROR: ")]
-    last = output.printable(errors[-1] if errors else "").removeprefix("ERROR: ")[:200]
+    last = printable(errors[-1] if errors else "").removeprefix("ERROR: ")[:200]
     return (
         "no goodbot was found in your package index: is this machine offline? "
         f"{f'(pip says: {last})' if last else ''}"

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO, TypeVar
 
+from goodbot import printing
 from goodbot.errors import UsageError
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class Dialogue:
         for line in text.split("\n"):
             own = len(line) - len(line.lstrip()) + indent
             wide = sum(unicodedata.east_asian_width(character) in "FW" for character in line)
-            print(
+            printing.say(
                 textwrap.fill(
                     line.strip(), width - wide, initial_indent=" " * own, subsequent_indent=" " * own,
                     break_long_words=False, break_on_hyphens=False,
@@ -85,7 +86,9 @@ class Dialogue:
 
     def title(self, text: str) -> None:
         """The heading of a step."""
-        print(f"\n\x1b[1m{text}\x1b[0m" if self._colour else f"\n{text}", file=self.out)
+        text = printing.printable(text)
+        bold = f"\x1b[1m{text}\x1b[0m" if self._colour else text
+        printing.draw(f"\n{bold}\n", file=self.out)
 
     def trouble(self, sentence: str) -> None:
         """Say what is wrong, so that it can be asked again. Raises UsageError with `--yes`."""
@@ -188,7 +191,7 @@ class Dialogue:
                 self.trouble(str(refused) if given is None else f"{flag}: {refused}")
 
     def _line(self, prompt: str) -> str:
-        print(prompt, end="", file=self.out, flush=True)
+        printing.say(prompt, end="", file=self.out, flush=True)
         line = sys.stdin.readline()
         if not line:
             raise Left

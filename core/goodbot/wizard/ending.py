@@ -17,6 +17,7 @@ from goodbot.home import DATABASE
 from goodbot.lock import HomeLock
 from goodbot.people.login import OWNER
 from goodbot.people.pairing import open_code
+from goodbot.printing import say
 from goodbot.store import Store
 from goodbot.wizard.asked import known_owner, needs_token
 from goodbot.wizard.dialogue import Dialogue
@@ -36,7 +37,7 @@ def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
         line, _, as_it_is = line.partition("\n")
         dialogue.say(f"Changed: {line}" if line[-1:] in ".!?:" else f"Changed: {line}.")
         if as_it_is:  # a line to copy is not wrapped
-            print(as_it_is, file=dialogue.out)
+            say(as_it_is, file=dialogue.out)
     code = _code(place, draft) if draft.pair else ""
     result: dict[str, Any] = {
         "ok": not draft.missing,

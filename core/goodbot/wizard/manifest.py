@@ -7,6 +7,7 @@ from pathlib import Path
 
 from goodbot.doctor.checks import short
 from goodbot.lock import prepare_home
+from goodbot.printing import say
 from goodbot.setup import ConnectorSetup, Manifest
 from goodbot.wizard.dialogue import Dialogue
 from goodbot.wizard.draft import Draft, Place
@@ -32,10 +33,10 @@ def show_manifest(
             dialogue.say(f"\nAll of that is in {short(file)}.")
         else:
             dialogue.say(f"\nAll of that is in this manifest ({short(file)}):\n")
-            print(manifest.text, file=dialogue.out)
+            say(manifest.text, file=dialogue.out)
     if of_account and manifest.link:
         dialogue.say("\nGive it in here:" if manifest.file else "\nOpen this to add it:")
-        print(manifest.link, file=dialogue.out)
+        say(manifest.link, file=dialogue.out)
 
 
 def explained(setup: ConnectorSetup, manifest: Manifest) -> list[str]:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from goodbot.printing import say
 
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.card import model_card
@@ -28,7 +29,7 @@ MIN_OVERALL, MIN_STYLE = 0.95, 0.90
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)
+    say(text, flush=True)
 
 
 def _arguments() -> argparse.Namespace:

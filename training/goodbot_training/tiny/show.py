@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from goodbot.cli.output import bar
+from goodbot.printing import draw, say, say_json
 
 _SHOWN_ANSWERS = 6
 _SHOWN_RATINGS = 8
@@ -54,7 +54,7 @@ class Screen:
 
     def result(self, result: Mapping[str, Any]) -> None:
         if self._quiet:
-            print(json.dumps(result, ensure_ascii=False, indent=1))
+            say_json(result)
             return
         before, after = result["before"], result["after"]
         program = sys.argv[0] if sys.argv[0].endswith("goodbot") else "python -m goodbot"
@@ -82,13 +82,12 @@ class Screen:
 
     def _say(self, text: str) -> None:
         if not self._quiet:
-            print(text, flush=True)
+            say(text, flush=True)
 
     def _update(self, text: str, *, end: bool) -> None:
         """One line that changes in place; elsewhere only its end is printed."""
         if self._live:
-            sys.stdout.write("\r\x1b[K" + text + ("\n" if end else ""))
-            sys.stdout.flush()
+            draw("\r\x1b[K" + text + ("\n" if end else ""))
         elif end:
             self._say(text)
 

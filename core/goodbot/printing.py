@@ -1,0 +1,47 @@
+"""The one way to a terminal: nothing that others wrote moves its cursor, sets its title or hides text.
+
+What is said to people goes through `say`, and a log through `printable`. `draw` is for our own sequences.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any, TextIO
+
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC and the like: titles, links
+)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""C0 but for tab and newline, DEL, C1, and the marks that turn the direction of text around."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """`text` as a terminal may get it: a model's answer must not move its cursor or set its title.
+
+    Newlines and tabs stay. A sequence that arrives in two pieces loses only its escape character.
+    """
+    text = _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def say(
+    text: str = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False
+) -> None:
+    """Print a text for people, to stdout unless `file` says otherwise."""
+    print(printable(text), file=file or sys.stdout, end=end, flush=flush)
+
+
+def say_json(data: Any) -> None:
+    """Print what a program asked for on stdout. It is plain ASCII: it may hold what people wrote."""
+    print(json.dumps(data, indent=1, default=str))
+
+
+def draw(sequences: str, *, file: TextIO | None = None) -> None:
+    """Write as it is, at once: our own control sequences, and texts that were made `printable` before."""
+    stream = file or sys.stdout
+    stream.write(sequences)
+    stream.flush()

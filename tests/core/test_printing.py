@@ -1,0 +1,43 @@
+"""What others wrote, on its way to a terminal or a log."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from goodbot import cli, log, printing
+from goodbot.errors import GoodbotError
+
+FOREIGN = "a\x1b]0;title\x07b\u202ec\x9bd\x1b[2Je\r\nf"
+
+
+@pytest.mark.parametrize("error", [GoodbotError(FOREIGN), OSError(2, FOREIGN, FOREIGN)])
+def test_s8_an_error_is_told_without_what_moves_a_terminal(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("goodbot.cli.parser.parse", fails)
+    assert cli.main(["status"]) == 1
+    assert capsys.readouterr().err.rstrip("\n").replace("\n", "").isprintable()
+
+
+def test_s8_what_is_said_is_clean_and_what_is_drawn_is_as_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    printing.say(FOREIGN)
+    assert capsys.readouterr().out == "abcde\nf\n"
+    printing.draw("\x1b[2J")
+    assert capsys.readouterr().out == "\x1b[2J"
+    printing.say_json({"said": FOREIGN})
+    assert capsys.readouterr().out.isascii()
+
+
+def test_s8_a_log_holds_no_line_that_others_began() -> None:
+    record = logging.LogRecord(
+        "goodbot", logging.INFO, "", 0, "told: %s", (f"{FOREIGN}\n2026 INFO goodbot: forged",), None
+    )
+    first, *others = log.MaskingFormatter().format(record).split("\n")
+    assert first.endswith("told: abcde")
+    assert others == ["  f", "  2026 INFO goodbot: forged"]
