@@ -7,7 +7,7 @@ from tests.architecture.source import modules
 ELSEWHERE = {
     # path: why it writes by itself
     "core/goodbot/printing.py": "it is the printer",
-    "core/goodbot/serving/guard.py": "the log of a model server, before it is started",
+    "core/goodbot/cage/__main__.py": "the log of a child, before it is started",
     "core/goodbot/testing/fakes/llamacpp.py": "a fake: what the real one writes",
     "core/goodbot/tracking/child.py": "a child: the parent logs its stderr",
     "training/goodbot_training/worker.py": "a child: the parent reads its stdout, and logs its stderr",
