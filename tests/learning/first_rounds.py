@@ -1,14 +1,13 @@
-"""Does the gate let honest first rounds through, whatever was asked? And what tells harm that passes?
+"""Does the gate let honest first rounds through, whatever was asked?
 
-    python -m tests.learning.first_rounds              all of it: half an hour of one core
+    python -m tests.learning.first_rounds              all of it: a quarter of an hour of one core
     python -m tests.learning.first_rounds --quick      one seed, one base
     python -m tests.learning.first_rounds --kept --write    the page anew from the kept rounds
 
 Each round is a first one of 40 ratings of one style, without a wrong press (with one in ten on the demo's
-mix), trained as installed. Its whole adapter and weaker ones answer what the gate asks, 256 prompts from the
+mix), trained as installed. Its whole adapter and a weaker one answer what the gate asks, 256 prompts from the
 round itself, and held-out questions. Rounds that are done lie in `--runs` and are not run again; after a
-change of code, take another file. `--harmful` runs those of the study's candidates on the Llama anew that
-lost 15 points of facts or form and passed.
+change of code, take another file.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
@@ -40,16 +39,17 @@ from tests.learning.arms import ARMS, DEFAULT
 from tests.learning.bases import BASES
 from tests.learning.course import exam_of, fresh, job_of
 from tests.learning.exam import sample
-from tests.learning.rare import Seen, judged, seen
+from tests.learning.rare import Seen, alike, judged, seen
 from tests.learning.streams import RATINGS, Rated
 
 RESULTS = Path(__file__).parent / "results"
 KEPT = RESULTS / "first_rounds.jsonl.gz"
 PAGE = RESULTS / "first_rounds.md"
-SEEDS = (200, 201, 202, 203, 204, 205)
+SEEDS = (300, 301)
+"""The gate was set on 200 to 205."""
 LIKES = ("friendly", "terse")
-STRENGTHS = (1.0, 0.75, 0.5)
-"""Shares of what was learnt. The gate tries the first and the last."""
+STRENGTHS = (1.0, 0.5)
+"""Shares of what was learnt, in the order in which the gate tries them."""
 PROMPTS = TrainingSettings().gate_anchors
 EXAM = 240
 
@@ -88,25 +88,22 @@ MIXES: dict[str, Draw] = {
 
 
 class Key(NamedTuple):
-    """One round. `ratings` is a mix of honest ones, or a harmful candidate's arm and stream."""
+    """One round."""
 
     base: str
     ratings: str
+    """One of `MIXES`."""
     like: str
     seed: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What was seen of a round: the base, and the candidate at each strength (a harmful one as it passed)."""
+    """What was seen of a round: the base, and the candidate at each strength."""
 
     key: Key
     before: Seen
     at: dict[str, Seen]
-
-    @property
-    def honest(self) -> bool:
-        return self.key.ratings in MIXES
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))
@@ -158,7 +155,8 @@ def take(
         requests = make_requests(job, backend, TEMPERATURE, PROMPTS)
         sampler = backend.sampler()
         sampler.activate(0)
-        base = judged(prompts, sampler.sample_many(requests), like)
+        by_base = sampler.sample_many(requests)
+        base = judged(prompts, by_base, like)
         before = seen(base, base, judged(exam, sample(sampler, exam, exam_seed), like))
         at: dict[str, Seen] = {}
         for strength in strengths:
@@ -171,9 +169,10 @@ def take(
             sampler = backend.sampler()
             sampler.load_adapter(1, place)
             sampler.activate(1)
-            own = judged(prompts, sampler.sample_many(requests), like, backend)
+            said = sampler.sample_many(requests)
+            own = judged(prompts, said, like, backend)
             held_out = judged(exam, sample(sampler, exam, exam_seed), like, backend)
-            at[str(strength)] = seen(base, own, held_out)
+            at[str(strength)] = seen(base, own, held_out, alike(by_base, said, backend))
     return Found(key=one, before=before, at=at)
 
 
@@ -188,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     done = {one.key: one for one in stored(KEPT)} if arguments.kept else {}
     done |= {one.key: one for one in stored(arguments.runs)}
     missing = [one for one in wanted if one not in done]
-    for found in _run(missing, arguments.harmful, done):
+    for found in _run(missing):
         arguments.runs.parent.mkdir(parents=True, exist_ok=True)
         with arguments.runs.open("a", encoding="utf-8") as file:
             file.write(found.as_json() + "\n")
@@ -200,18 +199,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     from tests.learning import first_rounds_page
 
     known = [done[one] for one in wanted]
-    known += [one for one in done.values() if not one.honest]
-    text = first_rounds_page.text(known)
-    print(text)
+    print(first_rounds_page.text(known))
     if arguments.write:
-        PAGE.write_text(text, encoding="utf-8")
         lines = "".join(f"{one.as_json()}\n" for one in known)
         KEPT.write_bytes(gzip.compress(lines.encode(), mtime=0))
+        first_rounds_page.write()
     return 0
 
 
-def _run(missing: Sequence[Key], harmful: bool, done: Collection[Key]) -> Iterator[Found]:
-    if not missing and not harmful:
+def _run(missing: Sequence[Key]) -> Iterator[Found]:
+    if not missing:
         return
     import torch
     from goodbot_training.backends.torch.trainer import TorchBackend
@@ -219,15 +216,6 @@ def _run(missing: Sequence[Key], harmful: bool, done: Collection[Key]) -> Iterat
     torch.set_num_threads(1)
     for one in missing:
         yield take(TorchBackend(), one)
-    if harmful:
-        from tests.learning.gone_past import again, gone_past
-
-        for course in gone_past():
-            if (
-                Key(course.base, f"{course.arm}, {course.stream}", course.like, course.seed)
-                not in done
-            ):
-                yield from again(course)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -236,7 +224,6 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="one seed of the shipped model")
     parser.add_argument("--base", nargs="*", default=list(BASES), choices=list(BASES))
-    parser.add_argument("--harmful", action="store_true", help="and harmful ones of the study")
     parser.add_argument("--runs", type=Path, default=Path("build/first_rounds.jsonl"))
     parser.add_argument("--kept", action="store_true", help="what lies in results/ is done")
     parser.add_argument("--write", action="store_true", help="renew results/first_rounds.md")

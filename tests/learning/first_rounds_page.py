@@ -1,38 +1,50 @@
-"""The page about first rounds: what passes the gate, what is lost, and what less rare tokens tell."""
+"""The page about first rounds: what passes the gate, what is lost, and what the gate's count tells of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 import numpy as np
+from goodbot.intervals import wilson
 
-from tests.learning.first_rounds import LIKES, MIXES, SEEDS, STRENGTHS, Found
-from tests.learning.rare import UNDER, Seen
+from tests.learning.first_rounds import (
+    KEPT,
+    LIKES,
+    MIXES,
+    PAGE,
+    SEEDS,
+    STRENGTHS,
+    Found,
+    stored,
+)
+from tests.learning.gone_past import AGAIN, counted, known
+from tests.learning.rare import GATE, UNDER, Seen
+from tests.learning.study import stored as courses
 
-WHOLE, MIDDLE, HALF = (str(strength) for strength in STRENGTHS)
-LOOSER = UNDER.index(0.05)
+WHOLE, HALF = (str(strength) for strength in STRENGTHS)
+
+
+def write() -> None:
+    """Make the page anew from what is kept."""
+    PAGE.write_text(text(list(stored(KEPT))), encoding="utf-8")
 
 
 def text(found: Sequence[Found]) -> str:
     """The whole page."""
-    honest = [one for one in found if one.honest]
-    harmful = [one for one in found if not one.honest]
-    bases = list(dict.fromkeys(one.key.base for one in honest))
-    parts = [_about(honest), _by_mix(honest, bases), _by_strength(honest, bases), _wrong(honest)]
-    parts.append(_chances(honest, bases))
-    if harmful:
-        parts.append(_harmful(harmful))
-    return "\n".join([*parts, _UNKNOWN])
+    bases = list(dict.fromkeys(one.key.base for one in found))
+    parts = [_about(found), _by_mix(found, bases), _by_strength(found, bases), _tells(found)]
+    return "\n".join([*parts, _harm(), _UNKNOWN])
 
 
-def _about(honest: Sequence[Found]) -> str:
-    whole, half = ([one.at[strength] for one in honest] for strength in (WHOLE, HALF))
-    passed, foreign = sum(now.passed for now in whole), sum(not now.known for now in whole)
+def _about(found: Sequence[Found]) -> str:
+    whole, half = ([one.at[strength] for one in found] for strength in (WHOLE, HALF))
+    passed = sum(now.passed for now in whole)
+    low, high = wilson(passed, len(whole))
     return f"""\
 # First rounds of honest ratings before the gate
 
-Made by `python -m tests.learning.first_rounds --kept --write`. {len(honest)} first rounds: each base, six
+Made by `python -m tests.learning.first_rounds --kept --write`. {len(found)} first rounds: each base, six
 mixes of questions, seeds {SEEDS[0]} to {SEEDS[-1]}, a rater who likes {" or ".join(LIKES)} answers. 40
 ratings each (32 to learn from, 8 held out), one in ten wrong on the demo's mix and none on the others;
 trained as installed. *Own* are the 256 prompts that the gate samples, which are the round's own; *held out*
@@ -40,45 +52,51 @@ are 240 questions whose facts were never rated. Points are changes against the b
 
 Two of the gate's rules were re-enacted on saved answers, 256 of the base and 256 of the candidate at each
 strength: the count of foreign answers, portion by portion as the gate looks, and the same answer to
-different questions (*alike*). Its veto by held-out ratings was on in each round and refused none. On the
-raw answers, which are not kept, its limits on length, endings, lost language and loss refused none of the
-whole adapters either; loops and drift were not looked at.
+different questions (*alike*). Its veto by held-out ratings was on in each round and refused none. Its limits
+on length, endings, loops, lost language, loss and drift were not looked at.
 
-**{passed} of {len(honest)} pass whole ({100 * passed / len(honest):.0f} %).** {foreign} are refused for
+**{passed} of {len(whole)} pass whole ({100 * passed / len(whole):.0f} %, 95 % interval {100 * low:.0f} to \
+{100 * high:.0f}).** {sum(not now.known for now in whole)} are refused for
 foreign answers, {sum(now.alike for now in whole)} for answers that are alike.
-At half of the strength, which is what a round tries next, {sum(now.passed for now in half)} pass;
-{sum(not now.known for now in half)} are refused for foreign answers then,
-{sum(now.alike for now in half)} for answers that are alike.
-
-{_told_alike(honest)}
+At half of the strength, which is what a round tries next, {sum(now.passed for now in half)} pass.
+{_refused(found)}
+The gate was set on 216 other rounds (seeds 200 to 205): by its count of foreign answers 205 of them pass
+whole. By its rules before (three more answers with a token under 0.002 were allowed, and forty right terse
+answers to sums counted as alike) 170 of them did.
 """
 
 
-def _told_alike(honest: Sequence[Found]) -> str:
-    rows = [one for one in honest if one.at[WHOLE].alike]
-    if not rows:
-        return "None has answers that are alike."
-    mixes, likes = ({getattr(one.key, name) for one in rows} for name in ("ratings", "like"))
-    lost = fmean(100 * (one.before.held_out - one.at[WHOLE].held_out) for one in rows)
-    return f"""\
-All that are alike asked {" or ".join(sorted(mixes))} and liked {" or ".join(sorted(likes))} answers;
-they lose {lost:.1f} points on held-out questions. Sums of two numbers from 1 to 9 have 17 results, so 40 of
-them have at most 17 different right answers that are terse; the base has twice as many, by its styles. Less
-strength does not help.
-"""
+def _refused(found: Sequence[Found]) -> str:
+    """What those have lost that are refused, beside the others."""
+    sides = ([one for one in found if one.at[WHOLE].passed is so] for so in (False, True))
+    lost = [
+        tuple(
+            fmean(100 * (getattr(one.before, name) - getattr(one.at[WHOLE], name)) for one in side)
+            for name in ("right", "held_out")
+        )
+        for side in sides
+        if side
+    ]
+    if len(lost) < 2:
+        return ""
+    (own, held_out), (others, theirs) = lost
+    return (
+        f"Those that are refused whole have lost {own:.1f} points on the round's own questions and "
+        f"{held_out:.1f} on held-out ones,\nthose that pass {others:.1f} and {theirs:.1f}.\n"
+    )
 
 
-def _by_mix(honest: Sequence[Found], bases: Sequence[str]) -> str:
+def _by_mix(found: Sequence[Found], bases: Sequence[str]) -> str:
     lines = [
         "## By what was asked",
         "",
-        "At full strength but for the columns with ¾ and ½. The last three are points of right answers.",
+        "At full strength but for the column with ½. The last three are points of right answers.",
         "",
-        "| base | questions | pass | foreign | alike | at ¾ | at ½ | own | held out | worst held out |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| base | questions | pass | foreign | alike | at ½ | own | held out | worst held out |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for base in bases:
-        rows = [one for one in honest if one.key.base == base]
+        rows = [one for one in found if one.key.base == base]
         lines += [_mix_line(base, mix, _only(rows, mix)) for mix in MIXES if _only(rows, mix)]
         lines.append(_mix_line(f"**{base}**", "all", rows))
     return "\n".join([*lines, ""])
@@ -95,13 +113,13 @@ def _mix_line(base: str, mix: str, rows: Sequence[Found]) -> str:
     cells = [
         base, mix, f"{sum(now.passed for now in whole)} of {len(rows)}",
         str(sum(not now.known for now in whole)), str(sum(now.alike for now in whole)),
-        *(str(sum(one.at[strength].passed for one in rows)) for strength in (MIDDLE, HALF)),
+        str(sum(one.at[HALF].passed for one in rows)),
         f"{fmean(own):+.1f}", f"{fmean(held_out):+.1f}", f"{min(held_out):+.1f}",
     ]  # fmt: skip
-    return f"| {' | '.join(cells)} |"
+    return _row(cells)
 
 
-def _by_strength(honest: Sequence[Found], bases: Sequence[str]) -> str:
+def _by_strength(found: Sequence[Found], bases: Sequence[str]) -> str:
     lines = [
         "## By strength",
         "",
@@ -109,9 +127,9 @@ def _by_strength(honest: Sequence[Found], bases: Sequence[str]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for base in bases:
-        rows = [one for one in honest if one.key.base == base]
+        rows = [one for one in found if one.key.base == base]
         lines.append(_strength_line(base, "the base itself", [one.before for one in rows], "–"))
-        for strength in (WHOLE, MIDDLE, HALF):
+        for strength in (WHOLE, HALF):
             at = [one.at[strength] for one in rows]
             passed = f"{sum(now.passed for now in at)} of {len(at)}"
             lines.append(_strength_line(base, strength, at, passed))
@@ -121,73 +139,41 @@ def _by_strength(honest: Sequence[Found], bases: Sequence[str]) -> str:
 def _strength_line(base: str, strength: str, at: Sequence[Seen], passed: str) -> str:
     shares = [fmean(one.right for one in at), fmean(one.held_out for one in at)]
     shares.append(fmean(one.liked for one in at))
-    return f"| {base} | {strength} | {passed} | {' | '.join(f'{share:.3f}' for share in shares)} |"
+    return _row([base, strength, passed, *(f"{share:.3f}" for share in shares)])
 
 
-def _wrong(honest: Sequence[Found]) -> str:
-    whole = [one.at[WHOLE] for one in honest]
-    foreign, right = sum(now.under[0] for now in whole), sum(now.foreign_right for now in whole)
-    return f"""\
-Of {foreign} answers with a token under {UNDER[0]:g}, {foreign - right} are wrong: that count does find what
-was lost. More is lost on the round's own questions than on held-out ones: a round over-fits what was rated,
-and the gate asks just that.
-"""
-
-
-def _chances(honest: Sequence[Found], bases: Sequence[str]) -> str:
+def _tells(found: Sequence[Found]) -> str:
     lines = [
-        "## Under other chances",
+        "## What such a count tells",
         "",
-        "How many more of the 256 own answers than of the base's hold a token under a chance: what half,",
-        f"90 and 95 % of the honest rounds do not exceed. The gate's is {UNDER[0]:g}.",
+        "How many more of the 256 own answers than of the base's hold a token under a chance, at full",
+        f"strength: what 50, 90 and 95 % of the rounds do not exceed (the gate goes by {UNDER[GATE]:g}, and",
+        "lower where the base's own answers are varied). And how well that tells, over the rounds, what",
+        "part of the own answers is right no more: the correlation, and the points lost for a point counted.",
         "",
-        _row(["base", "strength", *(f"under {chance:g}" for chance in UNDER)]),
-        "|---" * (2 + len(UNDER)) + "|",
+        "| under | 50 % | 90 % | 95 % | r | slope |",
+        "|---|---|---|---|---|---|",
     ]
-    for base in bases:
-        rows = [one for one in honest if one.key.base == base]
-        for strength in (WHOLE, MIDDLE):
-            more = np.array([_more(one, lambda one: one.at[strength]) for one in rows])  # noqa: B023
-            cells = [
-                ", ".join(f"{int(q)}" for q in np.quantile(more[:, index], (0.5, 0.9, 0.95)))
-                for index in range(len(UNDER))
-            ]
-            lines.append(_row([base, strength, *cells]))
+    lost = np.array([one.before.right - one.at[WHOLE].right for one in found])
+    for index, chance in enumerate(UNDER):
+        more = np.array([one.at[WHOLE].under[index] - one.before.under[index] for one in found])
+        quantiles = [f"{int(q)}" for q in np.quantile(more, (0.5, 0.9, 0.95))]
+        told = float(np.corrcoef(more, lost)[0, 1]) if more.std() and lost.std() else 0.0
+        slope = float(np.polyfit(more / 256, lost, 1)[0]) if more.std() else 0.0
+        lines.append(_row([f"{chance:g}", *quantiles, f"{told:.2f}", f"{slope:.2f}"]))
     return "\n".join([*lines, ""])
 
 
-def _more(one: Found, of: Callable[[Found], Seen]) -> list[int]:
-    return [now - usual for now, usual in zip(of(one).under, one.before.under, strict=True)]
+def _harm() -> str:
+    harmful, again = known(), list(courses(AGAIN))
+    (before, went), (count, passed) = counted(harmful), counted(again)
+    return f"""\
+## Harm
 
-
-def _harmful(harmful: Sequence[Found]) -> str:
-    rows = list(_harmful_rows(harmful))
-    least = min(more[LOOSER] for _, more in rows)
-    lines = [
-        "## Harm that passes",
-        "",
-        f"{len(rows)} of 18 candidates [on the Llama](study.md) that had lost 15 points and passed,",
-        "run again, as they passed: on the gate's own prompts all of them show",
-        f"under {UNDER[LOOSER]:g}, by {least} answers or more.",
-        "",
-        _row([
-            "ratings", "likes", "seed", "own before", "own", "held out",
-            *(f"under {chance:g}" for chance in UNDER),
-        ]),
-        "|---" * (6 + len(UNDER)) + "|",
-    ]  # fmt: skip
-    for one, more in rows:
-        key, now = one.key, next(iter(one.at.values()))
-        right = [f"{share:.3f}" for share in (one.before.right, now.right, now.held_out)]
-        lines.append(
-            _row([key.ratings, key.like, str(key.seed), *right, *map("{:+d}".format, more)])
-        )
-    return "\n".join([*lines, ""])
-
-
-def _harmful_rows(harmful: Sequence[Found]) -> Iterator[tuple[Found, list[int]]]:
-    for one in harmful:
-        yield one, _more(one, lambda one: next(iter(one.at.values())))
+In [the study](study.md), which is older than the gate as it is, {went} of {before} candidates on the Llama
+that had lost 15 points of facts or form went past it. {len(again)} of their {len(harmful)} courses were
+run again (`python -m tests.learning.gone_past --write`): of {count} harmful candidates {passed} pass now.
+"""
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -197,13 +183,9 @@ def _row(cells: Sequence[str]) -> str:
 _UNKNOWN = """\
 ## What is not known
 
-- Every limit that one would read off these tables is chosen on the rounds that it is judged by. It needs
-  other seeds, and the planted adapters of [the gate's table](gate.md), before the gate may go by it.
-- On the Llama one honest round in ten has 18 answers more under 0.05, as many as the least of the harmful:
-  no limit there divides the two without a cost. Three quarters of the strength before a half was looked at,
-  not tried.
-- What the veto on answers that are alike should be told of questions with few answers.
-- Only first rounds are in it, by raters who judge style alone; no rounds in a row, and no model of real size.
-- Seven of the 18 harmful candidates were not run again. Two of them are of courses of several rounds, which
-  `--harmful` leaves out.
+- Only first rounds are in it, by raters who judge style alone; no rounds in a row.
+- The harmful candidates are the ones that the gate was set on, but for those that went past it in several
+  rounds, and those that it refused before.
+- No model of real size: whether a token under 0.1, or under those of the base's own rarest three in a
+  hundred answers, tells as much of what it has lost.
 """

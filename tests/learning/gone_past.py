@@ -1,83 +1,85 @@
-"""The study's candidates on the Llama that had lost 15 points of facts or form and passed, looked at anew.
+"""The study's harmful candidates on the Llama, trained again: does the gate let one through?
 
-They are other objectives' (KTO, BCO, TRL's KTOTrainer). The course is run again as it was, and what the gate
-asks is asked once more of the candidate that it lets through.
+    python -m tests.learning.gone_past             those of all arms, 20 minutes of one core
+    python -m tests.learning.gone_past --write     and keeps them beside the page about first rounds
+
+All are other objectives' (KTO, BCO, TRL's KTOTrainer). The study itself is older than the gate. Courses that
+are done lie in `--runs` and are not run again; after a change of code, take another file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import argparse
+import gzip
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
-from goodbot.backend import TrainingBackend
-from goodbot_training import round as training_round
-from goodbot_training.gate.decide import decide
-from goodbot_training.gate.measure import make_requests
-from goodbot_training.tiny import TEMPERATURE
-from goodbot_training.tiny.facts import questions
-from goodbot_training.types import Job
+from tests.learning.course import Course, take
+from tests.learning.goals import HARM
+from tests.learning.study import KEPT, RESULTS, key, stored
 
-from tests.learning.course import Course, exam_of, take
-from tests.learning.exam import sample
-from tests.learning.first_rounds import EXAM, PROMPTS, Found, Key
-from tests.learning.rare import Seen, judged, seen
-from tests.learning.study import KEPT, stored
-
-LOST = 0.15
-"""Of the facts or of the well-formed answers: harmful."""
-AS_PASSED = "as passed"
+AGAIN = RESULTS / "gone_past.jsonl.gz"
 
 
-def gone_past() -> list[Course]:
-    """Of the kept courses those of one round that lost so much."""
-    return [
-        course
-        for course in stored(KEPT)
-        if course.base == "llama" and course.passed == [True] and _lost(course) >= LOST
-    ]
+def harmful(course: Course) -> Iterator[int]:
+    """The rounds whose candidate lost that much against what it would have replaced."""
+    for index, judged in enumerate(course.candidate):
+        now = course.live[index - 1] if index else course.before
+        if now.facts - judged.facts >= HARM or judged.malformed - now.malformed >= HARM:
+            yield index
 
 
-def _lost(course: Course) -> float:
-    now, before = course.candidate[0], course.before
-    return max(before.facts - now.facts, now.malformed - before.malformed)
+def counted(courses: Iterable[Course]) -> tuple[int, int]:
+    """How many candidates are harmful, and how many of those passed."""
+    found = [course.passed[index] for course in courses for index in harmful(course)]
+    return len(found), sum(found)
 
 
-def again(course: Course) -> Iterator[Found]:
-    """What is seen of its candidate now; nothing where this machine's passes no more, or does no harm."""
+def known() -> list[Course]:
+    """The study's courses with such a candidate; first those in which it passed."""
+    found = [one for one in stored(KEPT) if one.base == "llama" and any(True for _ in harmful(one))]
+    return sorted(found, key=lambda one: (not counted([one])[1], len(one.candidate)))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.learning.gone_past", description=__doc__)
+    parser.add_argument("--runs", type=Path, default=Path("build/gone_past.jsonl"))
+    parser.add_argument("--write", action="store_true", help="keep them, and renew the page")
+    arguments = parser.parse_args(argv)
+    wanted = known()
+    done = {key(course): course for course in stored(arguments.runs)}
+    for one in wanted:
+        if key(one) not in done:
+            done[key(one)] = _again(one)
+            arguments.runs.parent.mkdir(parents=True, exist_ok=True)
+            with arguments.runs.open("a", encoding="utf-8") as file:
+                file.write(done[key(one)].as_json() + "\n")
+    courses = [done[key(one)] for one in wanted]
+    count, passed = counted(courses)
+    print(f"{passed} of {count} harmful candidates pass", file=sys.stderr)
+    if arguments.write:
+        from tests.learning import first_rounds_page
+
+        lines = "".join(f"{course.as_json()}\n" for course in courses)
+        AGAIN.write_bytes(gzip.compress(lines.encode(), mtime=0))
+        first_rounds_page.write()
+    return 0
+
+
+def _again(one: Course) -> Course:
+    import torch
     from goodbot_training.backends.torch.trainer import TorchBackend
 
-    known = {question.text: question for question in questions()}
-    exam, looks = exam_of(course.seed, EXAM), list[tuple[Seen, Seen]]()
-    real = training_round.measure
+    torch.set_num_threads(1)
+    course = take(
+        TorchBackend(), arm=one.arm, stream=one.stream, like=one.like, seed=one.seed,
+        answers=one.answers, base=one.base,
+    )  # fmt: skip
+    print(one.arm, one.stream, one.like, one.seed, course.passed, file=sys.stderr, flush=True)
+    return replace(course, recipe=one.recipe)
 
-    def measured(
-        job: Job, backend: TrainingBackend, candidate: Path, **how: Any
-    ) -> dict[str, float]:
-        metrics = real(job, backend, candidate, **how)
-        if not decide(metrics, job.settings).passed:
-            return metrics
-        sampler = backend.sampler()
-        sampler.load_adapter(1, candidate)
-        requests = make_requests(job, backend, TEMPERATURE, PROMPTS)
-        asked = [known[str(request.messages[-1]["content"])] for request in requests]
-        exam_seed = 500_000 * (course.seed + 1)
-        sampler.activate(0)
-        base = judged(asked, sampler.sample_many(requests), course.like)
-        before = seen(base, base, judged(exam, sample(sampler, exam, exam_seed), course.like))
-        sampler.activate(1)
-        own = judged(asked, sampler.sample_many(requests), course.like, backend)
-        held_out = judged(exam, sample(sampler, exam, exam_seed), course.like, backend)
-        looks.append((before, seen(base, own, held_out)))
-        return metrics
 
-    with patch.object(training_round, "measure", measured):
-        now = take(
-            TorchBackend(), arm=course.arm, stream=course.stream, like=course.like,
-            seed=course.seed, answers=EXAM, base=course.base,
-        )  # fmt: skip
-    if now.passed == [True] and _lost(now) >= LOST:
-        before, after = looks[-1]
-        key = Key(course.base, f"{course.arm}, {course.stream}", course.like, course.seed)
-        yield Found(key=key, before=before, at={AS_PASSED: after})
+if __name__ == "__main__":
+    raise SystemExit(main())

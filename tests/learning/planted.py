@@ -276,8 +276,8 @@ of the well-formed answers are lost; *good*: at most 3, and the liked share is n
 What is trained to do harm takes AdamW's steps as they are, which go further where they should not; the
 rounds are trained as installed.
 
-The limit on foreign answers (`gate_max_foreign`) was chosen with the rounds in a row of this table in view:
-its rates are not those of a test on fresh seeds.
+The limit on foreign answers (`gate_max_foreign`) was chosen on [first rounds](first_rounds.md) and on harmful
+candidates of a Llama, not on these.
 
 """
 

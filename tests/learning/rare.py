@@ -1,6 +1,6 @@
 """What the gate counts in sampled answers, and what a count of less rare tokens would say.
 
-The gate calls an answer foreign that holds a token which the base gives hardly any chance. Here its count is
+The gate calls an answer foreign that holds a token which the base gives little chance. Here its count is
 re-enacted on saved answers, so that a candidate's lowest tokens can be counted under other limits as well.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from goodbot.backend import Sampled, TokenizedTurn, TrainingBackend
+from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import foreign_allowed
 from goodbot_training.gate.measure import PORTION
 from goodbot_training.gate.retention import foreign, foreign_below
@@ -23,8 +25,12 @@ from goodbot_training.tiny.judge import is_correct, style_of
 
 from tests.learning.exam import TOKENS_PER_FORWARD
 
+if TYPE_CHECKING:
+    from goodbot.backend import Floats
+
 UNDER = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
-"""Chances under which answers are counted; the first is the gate's."""
+"""Chances under which answers are counted; `GATE` is the gate's, the first was."""
+GATE = UNDER.index(0.1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +41,6 @@ class Answer:
     """The base's log-prob of that token of it which it expects least."""
     right: bool
     liked: bool
-    asked: str = ""
-    text: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +53,6 @@ class Seen:
     """Whether the gate refuses it for the same answer to different questions."""
     under: Sequence[int]
     """How many of its answers to the round's own prompts hold a token under each of `UNDER`."""
-    foreign_right: int
-    """How many of those under the first are right all the same."""
     right: float
     """Share of right answers to the round's own prompts."""
     held_out: float
@@ -80,21 +82,19 @@ def judged(
             low=float(min(row, default=0.0)),
             right=is_correct(question, answer.text),
             liked=style_of(answer.text) == like,
-            asked=question.text,
-            text=answer.text,
         )
         for question, answer, row in zip(questions, answers, read, strict=True)
     ]
 
 
-def seen(base: Sequence[Answer], own: Sequence[Answer], held_out: Sequence[Answer]) -> Seen:
+def seen(
+    base: Sequence[Answer], own: Sequence[Answer], held_out: Sequence[Answer], alike: bool = False
+) -> Seen:
     """The figures of a policy; `base` are the base's answers to the same prompts as `own`."""
-    lowest = math.log(UNDER[0])
     return Seen(
         known=passes(base, own),
-        alike=alike(base, own),
+        alike=alike,
         under=[sum(answer.low < math.log(chance) for answer in own) for chance in UNDER],
-        foreign_right=sum(answer.low < lowest and answer.right for answer in own),
         right=sum(answer.right for answer in own) / len(own),
         held_out=sum(answer.right for answer in held_out) / len(held_out),
         liked=sum(answer.liked for answer in held_out) / len(held_out),
@@ -110,25 +110,24 @@ def passes(base: Sequence[Answer], candidate: Sequence[Answer]) -> bool:
         if read < count and (usual or strange > foreign_allowed(settings, usual)):
             read = count
             strange, usual = _foreign(base[:read], candidate[:count])
-        if strange - usual > foreign_allowed(settings, usual):
+        more, allowed = strange - usual, foreign_allowed(settings, usual)
+        if more > allowed:
             return False
-        if strange <= usual and 2 * count >= asked:
+        if 4 * more <= allowed and 2 * count >= asked:
             return True
     return True
 
 
-def alike(base: Sequence[Answer], candidate: Sequence[Answer]) -> bool:
-    """Whether the candidate gives so few different answers, beside the base, that the gate refuses it."""
+def alike(base: Sequence[Sampled], candidate: Sequence[Sampled], backend: TrainingBackend) -> bool:
+    """Whether so few of the candidate's answers are their question's own that the gate refuses it."""
+
+    def reads(turns: Sequence[TokenizedTurn]) -> list[Floats]:
+        heat = [TEMPERATURE] * len(turns)
+        return score(backend, turns, heat, adapter=False, budget=TOKENS_PER_FORWARD)
+
+    found = compare_answers(base, candidate, reads)
     least = TrainingSettings().gate_min_distinct
-    return _different(candidate) < least * _different(base)
-
-
-def _different(answers: Sequence[Answer]) -> int:
-    """Among the first answers to each prompt."""
-    first: dict[str, str] = {}
-    for answer in answers:
-        first.setdefault(answer.asked, answer.text)
-    return len(set(first.values()))
+    return found.get("distinct_after", 1.0) < least * found.get("distinct_before", 1.0)
 
 
 def _foreign(base: Sequence[Answer], candidate: Sequence[Answer]) -> tuple[int, int]:

@@ -11,8 +11,18 @@ from goodbot_training import round as training_round
 from goodbot_training.tiny.corpus import split
 
 from tests.learning import first_rounds, first_rounds_page
-from tests.learning.first_rounds import KEPT, MIXES, PAGE, STRENGTHS, Key, job_for, stored, take
-from tests.learning.rare import Answer, alike, passes
+from tests.learning.first_rounds import (
+    KEPT,
+    MIXES,
+    PAGE,
+    SEEDS,
+    STRENGTHS,
+    Key,
+    job_for,
+    stored,
+    take,
+)
+from tests.learning.rare import GATE, Answer, passes
 from tests.support import require
 
 WHOLE = str(STRENGTHS[0])
@@ -37,40 +47,30 @@ def _answers(strange: int, of: int = 256) -> list[Answer]:
     return [Answer(low=-9.0 if i < strange else -1.0, right=True, liked=True) for i in range(of)]
 
 
-def test_three_foreign_answers_pass_and_a_fourth_does_not() -> None:
-    assert passes(_answers(0), _answers(3))
-    assert not passes(_answers(0), _answers(4))
-    late = [*_answers(0, of=128), *_answers(4, of=128)]
-    assert passes(_answers(0), late), "half of them are enough where there is nothing foreign"
-    late[0] = replace(late[0], low=-9.0)
-    assert not passes(_answers(0), late), "with one of them it looks on"
+def test_nineteen_foreign_answers_pass_and_one_more_does_not() -> None:
+    assert passes(_answers(0), _answers(19))
+    assert not passes(_answers(0), _answers(20))
+    late = [*_answers(0, of=128), *_answers(20, of=128)]
+    late[:4] = _answers(4, of=4)
+    assert passes(_answers(0), late), "half of them are enough with so few foreign ones"
+    late[4] = replace(late[4], low=-9.0)
+    assert not passes(_answers(0), late), "with one more it looks on"
 
 
-def test_few_different_answers_are_alike_whatever_is_foreign() -> None:
-    many = [Answer(low=-1, right=True, liked=True, asked=str(i), text=str(i)) for i in range(40)]
-    few = [replace(answer, text=str(i % 19)) for i, answer in enumerate(many)]
-    assert alike(many, few)
-    assert not alike(many, [*few[:-1], many[-1]]), "20 of 40 are enough"
-
-
-@pytest.mark.parametrize(
-    ("like", "words"),
-    [("friendly", "It has lost knowledge"), ("terse", "the same answer to different")],
-)
-def test_what_is_re_enacted_is_what_the_gate_says(tmp_path: Path, like: str, words: str) -> None:
-    """Honest sums: liked friendly they come out foreign, liked terse alike."""
+@pytest.mark.parametrize(("like", "live"), [("friendly", False), ("terse", True)])
+def test_what_is_re_enacted_is_what_the_gate_says(tmp_path: Path, like: str, live: bool) -> None:
+    """Honest sums. Liked terse they come out alike, and are each question's own all the same."""
     require("torch")
     from goodbot_training.backends.torch.trainer import TorchBackend
 
-    one = Key("tiny", "only sums", like, 200)
+    one = Key("tiny", "only sums", like, SEEDS[1])
     now = take(TorchBackend(), one, exam_size=24, strengths=STRENGTHS[:1]).at[WHOLE]
     backend = TorchBackend()
     job = job_for(backend, one, tmp_path, {"gate_retry": 0.0})
     verdict = training_round.run_round(job, backend, lambda event: None)
-    assert not verdict.passed
-    assert words.lower() in verdict.reason.lower(), verdict.reason
-    assert (now.known, now.alike) == ((False, False) if like == "friendly" else (True, True))
-    assert now.under[0] >= verdict.metrics["foreign"], "it may stop before all are asked"
+    assert (verdict.passed, now.known, now.alike) == (live, live, False), verdict.reason
+    assert live or "it has lost knowledge" in verdict.reason.lower(), verdict.reason
+    assert now.under[GATE] >= verdict.metrics["foreign"], "it may stop before all"
 
 
 def test_rounds_that_are_done_are_not_run_again(
@@ -79,7 +79,7 @@ def test_rounds_that_are_done_are_not_run_again(
     """And a line that a kill has cut off is."""
     runs, ran = tmp_path / "runs.jsonl", list[Key]()
     kept = {one.key: one for one in stored(KEPT)}
-    quick = [one for one in kept.values() if one.key.base == "tiny" and one.key.seed == 200]
+    quick = [one for one in kept.values() if one.key.base == "tiny" and one.key.seed == SEEDS[0]]
     lines = "".join(f"{one.as_json()}\n" for one in quick[:-1])
     runs.write_text(lines + quick[-1].as_json()[:50], encoding="utf-8")
 
@@ -97,4 +97,4 @@ def test_rounds_that_are_done_are_not_run_again(
 def test_the_page_is_what_the_kept_rounds_say() -> None:
     found = list(stored(KEPT))
     assert first_rounds_page.text(found) == PAGE.read_text(encoding="utf-8")
-    assert len({one.key for one in found if one.honest}) == 216
+    assert len({one.key for one in found}) == len(found) == 36 * len(SEEDS)

@@ -98,10 +98,10 @@ class TrainingSettings:
     start_over_strength: float = 0.5
     """The same for a round that does."""
     gate_max_tokens: int = 64
-    gate_max_foreign: float = 0.012
-    """The part of the answers that may hold something the base would hardly ever say: about half
-    the part of its knowledge that a candidate may lose, counted from the base over all rounds. What
-    chance does is allowed too: see `goodbot_training.gate.decide.foreign_allowed`."""
+    gate_max_foreign: float = 0.075
+    """The part of the answers that may hold something the base would seldom say: about the part of what
+    it knows of the round's own questions that a candidate may lose, counted from the base over all
+    rounds. What chance does is allowed too: see `goodbot_training.gate.decide.foreign_allowed`."""
     gate_min_retained: float = 0.95
     """The part of the tokens that the base is sure of which the candidate must still expect."""
     gate_max_anchor_loss: float = 1.5
@@ -113,7 +113,7 @@ class TrainingSettings:
     gate_max_degenerate: float = 0.1
     """How much the shares of empty, looping and never-ending answers may each rise."""
     gate_min_distinct: float = 0.5
-    """Distinct answers over distinct prompts, against the base's."""
+    """Answers that are their question's own (see `goodbot_training.gate.answers`), against the base's."""
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> TrainingSettings:

@@ -49,8 +49,8 @@ def test_with_few_held_out_ratings_it_claims_no_harm_and_nothing_else() -> None:
     verdict = decide(SOUND, SETTINGS)
     assert verdict.passed
     assert verdict.reason == (
-        "No harm found in 128 sampled answers (2 hold something that the base model would hardly "
-        "ever say); 8 held-out ratings are too few to tell whether it is better."
+        "No harm found in 128 sampled answers (2 hold something that the base model would seldom "
+        "say); 8 held-out ratings are too few to tell whether it is better."
     )
 
 
@@ -87,7 +87,7 @@ def test_no_share_and_no_margin_stands_without_its_interval(told: float, low: fl
         ({"margin_high": -0.1, "margin_low": -0.7, "margin_change": -0.4},
          "worse than the policy before it: -0.40 nats a token (95% interval -0.70 to -0.10) on 8"),
         (ENOUGH | {"told_high": -0.1, "told_low": -0.5}, "makes it worse"),
-        ({"foreign": 4.0}, "lost knowledge: 4 of 128"),
+        ({"foreign": 20.0}, "lost knowledge: 20 of 128"),
         ({"retained": 0.9}, "it has lost language: of 1000 words that the base model is sure of, it "
          "does not expect 100 any more (allowed: 50)."),
         ({"anchor_loss_change": 2.0}, "its loss on the base model's own answers rose by 2.00 nats a "
@@ -125,12 +125,14 @@ def test_what_the_base_says_as_often_itself_up_to_chance_is_no_loss() -> None:
     def verdict(base: float, candidate: float) -> Verdict:
         return decide(SOUND | {"foreign_before": base, "foreign": candidate}, SETTINGS)
 
-    assert verdict(0, 3).passed
-    assert not verdict(0, 4).passed, "where the base has none, none is chance"
-    assert verdict(3, 10).passed, "3 √(2 · 3) = 7.3"
-    refused = verdict(3, 11)
-    assert "11 of 128 answers" in refused.reason
-    assert "(its own: 3; allowed: 7 more)" in refused.reason
+    assert verdict(0, 19).passed
+    assert not verdict(0, 20).passed, "where the base has none, none is chance"
+    assert verdict(8, 27).passed, "3 √(2 · 8) = 12 is less"
+    assert not verdict(8, 28).passed
+    assert verdict(32, 56).passed, "3 √(2 · 32) = 24"
+    refused = verdict(32, 57)
+    assert "57 of 128 answers" in refused.reason
+    assert "(its own: 32; allowed: 24 more)" in refused.reason
 
 
 def test_one_or_two_odd_answers_among_few_are_chance() -> None:
@@ -138,8 +140,8 @@ def test_one_or_two_odd_answers_among_few_are_chance() -> None:
     assert decide(SOUND | {"anchors": 8.0, "foreign": 2.0}, few).passed
     assert not decide(SOUND | {"anchors": 8.0, "foreign": 3.0}, few).passed
     many = TrainingSettings(gate_anchors=512)
-    assert decide(SOUND | {"anchors": 512.0, "foreign": 6.0}, many).passed
-    assert not decide(SOUND | {"anchors": 100.0, "foreign": 7.0}, many).passed
+    assert decide(SOUND | {"anchors": 512.0, "foreign": 38.0}, many).passed
+    assert not decide(SOUND | {"anchors": 100.0, "foreign": 39.0}, many).passed
 
 
 def test_what_could_not_be_measured_vetoes_nothing() -> None:

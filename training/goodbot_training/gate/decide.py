@@ -104,7 +104,7 @@ def _damage(m: Metrics, settings: TrainingSettings) -> list[str]:
     if m["foreign"] - m["foreign_before"] > allowed:
         found.append(
             f"it has lost knowledge: {m['foreign']:.0f} of {m['anchors']:.0f} answers hold something "
-            f"that the base model would hardly ever say (its own: {m['foreign_before']:.0f}; allowed: "
+            f"that the base model would seldom say (its own: {m['foreign_before']:.0f}; allowed: "
             f"{allowed} more)."
         )
     if m["retained"] < settings.gate_min_retained:
@@ -142,7 +142,7 @@ def _claims(m: Metrics) -> str:
     if "anchors" in m:
         sound = (
             f"No harm found in {m['anchors']:.0f} sampled answers ({m['foreign']:.0f} hold something "
-            "that the base model would hardly ever say)"
+            "that the base model would seldom say)"
         )
     else:
         sound = "No answers were sampled"

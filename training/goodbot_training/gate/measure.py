@@ -14,6 +14,7 @@ from goodbot.backend import (
     Sampled,
     Sampler,
     SampleRequest,
+    TokenizedTurn,
     TrainingBackend,
 )
 from goodbot.errors import AdapterError, ServerError
@@ -144,8 +145,7 @@ def _answers(
     settings = job.settings
     requests = make_requests(job, backend, temperature, settings.gate_anchors)
 
-    def scores(answers: Sequence[Sampled], *, adapter: bool) -> list[Floats]:
-        turns = [answer.turn for answer in answers]
+    def reads(turns: Sequence[TokenizedTurn], *, adapter: bool = False) -> list[Floats]:
         heat = [temperature or 1.0] * len(turns)
         return score(backend, turns, heat, adapter=adapter, budget=settings.tokens_per_forward)
 
@@ -168,22 +168,22 @@ def _answers(
         except ServerError:  # the base can answer: the candidate's numbers overflow
             return {"speaks": 0.0}
         tell(len(portion))
-        read += scores(after[len(read) :], adapter=False)
+        read += reads([answer.turn for answer in after[len(read) :]])
         strange, usual = _foreign(read, before)
         fewer = len(before) < len(after)
         if fewer and (usual or strange > foreign_allowed(settings, usual)):
             # chance has a part in it, or would be blamed on the candidate
             before = by_base_upto(len(after))
             strange, usual = _foreign(read, before)
-        more = strange - usual
-        if more > foreign_allowed(settings, usual):
+        more, allowed = strange - usual, foreign_allowed(settings, usual)
+        if more > allowed:
             break
-        if more <= 0 and 2 * len(after) >= len(requests):
-            break  # more answers would not change the verdict
+        if 4 * more <= allowed and 2 * len(after) >= len(requests):
+            break  # half of them with half of that rate: the others would not change the verdict
     sampler.activate(1)
-    by_base, by_candidate = _own(before), scores(before, adapter=True)
+    by_base, by_candidate = _own(before), reads([one.turn for one in before], adapter=True)
     expected, sure = retained(by_base, by_candidate)
-    return compare_answers(before, after) | {
+    return compare_answers(before, after, reads) | {
         "anchors": float(len(after)),
         "foreign": float(strange),
         "foreign_before": float(usual),

@@ -39,13 +39,13 @@ class Answers:
 def portions(settings: TrainingSettings, *, rare: bool = False) -> tuple[float, float, float]:
     """How many portions of the candidate and of the base: least, usual, most.
 
-    `rare`: the base's own answers hold what it would hardly ever say, so that chance has a part in the
-    count, and both are asked on until one of them has the less.
+    `rare`: the base's own answers hold what it would seldom say, so that chance has a part in the
+    count, and the base is asked as often as the candidate.
     """
     all_ = settings.gate_anchors / PORTION
     half = min(all_, ceil(all_ / 2))
     one = min(all_, 1.0)
-    return 2 * one, half + all_ if rare else half + one, 2 * all_
+    return 2 * one, half + half if rare else half + one, 2 * all_
 
 
 def sample_some(job: Job, backend: TrainingBackend, watch: Stopwatch) -> Answers:
