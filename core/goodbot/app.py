@@ -46,7 +46,7 @@ from goodbot.serving.own import ServedModel
 from goodbot.store import Store, adoption
 from goodbot.tracking.observer import Tracking
 from goodbot.training.scheduler import Scheduler
-from goodbot.training.settings import shape, training_settings
+from goodbot.training.settings import shape, training_settings, vocabulary
 from goodbot.training.tenancy import Tenancy
 from goodbot.web.http import Http
 from goodbot.writing import Writer
@@ -157,6 +157,7 @@ class App:
             store=store, authorization=authorization, plugins=plugins, clock=clock, pool=pool,
             min_ratings=config.training.min_ratings, schedule=config.training.schedule,
             limit=RateLimit(config.serving.messages_per_minute, clock),
+            vocabulary=vocabulary(self.model.path),
         )  # fmt: skip
         self.logins = Logins(store=store, clock=clock, authorization=authorization, scope=SCOPE)
         make.tenancy = self.tenancy

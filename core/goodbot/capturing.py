@@ -35,13 +35,14 @@ class Capturing:
 
     def __init__(
         self, *, authorization: Authorization, admission: Admission, plugins: PluginHost,
-        clock: Clock, pool: Pool,
+        clock: Clock, pool: Pool, vocabulary: int = 0,
     ) -> None:  # fmt: skip
         self._authorization = authorization
         self._admission = admission
         self._plugins = plugins
         self._clock = clock
         self._pool = pool
+        self._vocabulary = vocabulary
 
     async def take(self, db: aiosqlite.Connection, event: CaptureEvent) -> Captured:
         """Store one, unless it came before or its user may not talk here."""
@@ -70,14 +71,18 @@ class Capturing:
         return Captured(receipt=receipt, turn=None if call.turn else seen, changes=tuple(changes))
 
     async def _turn(self, db: aiosqlite.Connection, event: CaptureEvent) -> Turn:
-        """What the capture says; a version that we do not have is none of ours."""
+        """What the capture says; a version that we do not have is none of ours.
+
+        Token ids that our own model cannot have given are dropped; the words stay.
+        """
         version = event.version
         if version and not await adapters.exists(db, self._pool.scope, self._pool.model, version):
             version = None
-        return captures.turn_of(
+        turn = captures.turn_of(
             event, base=self._pool.model, scope=self._pool.scope, now=self._clock.now(),
             version=version,
         )  # fmt: skip
+        return turn if turn.answered_by else turn.read_by(self._vocabulary)
 
     def _teaches(self, turn: Turn) -> bool:
         """Whether it may train; a plugin is asked only about what would."""

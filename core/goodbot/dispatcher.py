@@ -53,7 +53,9 @@ class Dispatcher:
     def __init__(
         self, *, store: Store, authorization: Authorization, plugins: PluginHost, clock: Clock,
         pool: runs.Pool, min_ratings: int, limit: RateLimit, schedule: str = "auto",
+        vocabulary: int = 0,
     ) -> None:  # fmt: skip
+        """`vocabulary`: so many token ids the base model has; 0: not known."""
         self._store = store
         self._authorization = authorization
         self._plugins = plugins
@@ -68,7 +70,7 @@ class Dispatcher:
         self.rate, self.taint = self._ratings.rate, self._ratings.taint
         self._capturing = Capturing(
             authorization=authorization, admission=self._admission, plugins=plugins, clock=clock,
-            pool=pool,
+            pool=pool, vocabulary=vocabulary,
         )  # fmt: skip
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()

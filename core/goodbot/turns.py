@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from goodbot.events import ChannelRef, Event, Message, UserRef
 from goodbot.sampling import UNFILTERED, Filters
+
+_ABOVE = 1e-3
+"""A log-prob may lie so far above 0 by rounding."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +70,19 @@ class Turn:
             prompt_tokens=(), tokens=(), logprobs=(), lifts=(), thought="", thought_tokens=0,
         )  # fmt: skip
 
+    def read_by(self, vocabulary: int) -> Turn:
+        """The turn as a model of so many token ids (0: not known) can read it: else its words alone.
+
+        One answer with numbers that mean nothing must not end the training of all the others.
+        """
+        ids, most = (*self.prompt_tokens, *self.tokens), vocabulary or math.inf
+        sound = all(0 <= one < most for one in ids) and all(map(_logprob, self.logprobs))
+        return self if sound and all(map(math.isfinite, self.lifts)) else self.in_words()
+
+    def in_words(self) -> Turn:
+        """The turn without the numbers of its tokens: its words are read anew where it is learnt."""
+        return replace(self, prompt_tokens=(), tokens=(), logprobs=(), lifts=(), thought_tokens=0)
+
     @property
     def question(self) -> Message:
         """What was asked: an agent's prompt goes on behind it, with its calls and their results."""
@@ -93,6 +110,10 @@ class Turn:
             for n, exchange in enumerate(self.context)
             if which(*exchange)
         ]
+
+
+def _logprob(value: float) -> bool:
+    return math.isfinite(value) and value <= _ABOVE
 
 
 def turn_id(event: Event) -> str:

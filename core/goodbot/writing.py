@@ -40,6 +40,7 @@ from goodbot.sampling import Sampling
 from goodbot.server import Generated, GenerateRequest, Server
 from goodbot.store import Operation, Store, forgetting, inbox, ledger, retries, turns
 from goodbot.store.retries import Retry
+from goodbot.training.settings import vocabulary
 from goodbot.training.tenancy import Tenancy
 from goodbot.turns import Turn, turn_id
 
@@ -93,6 +94,7 @@ class Writer:
         self._sampling = sampling
         self.connectors = connectors
         self._model = model
+        self._vocabulary = vocabulary(model.path)
         self._tenancy = tenancy
         self._version_for = version_for
         self._may_rate = may_rate
@@ -114,7 +116,7 @@ class Writer:
             filters=self._sampling.filters if generated.filters is None else generated.filters,
             context=prompt.context, thought=generated.thought,
             thought_tokens=generated.thought_tokens,
-        )  # fmt: skip
+        ).read_by(self._vocabulary)  # fmt: skip
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
         return await self._store.write(lambda db: _insert(db, asked, turn, trainable=trainable))
 

@@ -451,3 +451,61 @@ def test_a_captured_answer_is_stored_without_the_thought_that_it_begins_with() -
     assert (seen.response, seen.thought) == ("Green.", "Hm.")
     mentioned = captures.storable(capture("1", response="Write <think> first."))
     assert (mentioned.response, mentioned.thought) == ("Write <think> first.", "")
+
+
+# -- numbers that mean nothing
+
+NUMBERS: dict[str, Any] = {
+    "version": 0, "prompt_tokens": (1, 5), "tokens": (7, 8), "logprobs": (-0.5, -0.25),
+}  # fmt: skip
+
+
+@pytest.fixture
+async def small(tmp_path: Path) -> AsyncGenerator[Bot]:
+    """A goodbot whose model knows ten token ids."""
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake/config.json").write_text('{"model_type": "fake", "vocab_size": 10}')
+    async with open_bot(tmp_path) as bot:
+        yield bot
+
+
+async def test_s5_numbers_of_our_own_model_are_kept(small: Bot) -> None:
+    turn = await stored(small, (await one(small, capture("a", **NUMBERS))).turn)
+    assert (turn.prompt_tokens, turn.tokens, turn.logprobs) == ((1, 5), (7, 8), (-0.5, -0.25))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"tokens": (7, 10)}, {"tokens": (2_000_000_000, 7)}, {"prompt_tokens": (1, 10)},
+        {"logprobs": (-0.5, 0.5)},
+    ],
+)  # fmt: skip
+async def test_s5_an_answer_with_numbers_that_the_model_cannot_have_keeps_its_words(
+    small: Bot, odd: dict[str, Any]
+) -> None:
+    receipt = await one(small, capture("a", thought="Hm.", **{**NUMBERS, **odd}))
+    assert receipt.outcome is Outcome.ACCEPTED
+    turn = await stored(small, receipt.turn)
+    assert (turn.response, turn.thought) == ("4", "Hm.")
+    assert (turn.prompt_tokens, turn.tokens, turn.logprobs, turn.lifts) == ((), (), (), ())
+    assert turn.thought_tokens == 0
+
+
+async def test_s5_a_second_sight_of_the_same_call_brings_no_such_numbers_either(small: Bot) -> None:
+    first = await one(small, capture("a", trace="t"))
+    await one(small, capture("b", trace="t", **{**NUMBERS, "tokens": (7, 10)}))
+    assert (await stored(small, first.turn)).tokens == ()
+
+
+async def test_s5_a_model_server_that_lies_about_its_tokens_has_its_words_kept(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake/config.json").write_text('{"model_type": "fake", "vocab_size": 4}')
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        [(turn,)] = await rows(bot.store, "SELECT id FROM turns")
+        kept = await stored(bot, turn)
+        assert kept.response in answer.text
+        assert (kept.prompt_tokens, kept.tokens, kept.logprobs) == ((), (), ())

@@ -553,3 +553,28 @@ async def test_where_it_is_off_only_an_owner_makes_it_speak(tmp_path: Path, who:
         assert wall.acknowledged == []
         assert {said.message.channel.id for said in wall.news} == {who}
         assert (await wall.command("status", channel="#elsewhere")).text
+
+
+# -- what a round goes without
+
+
+async def test_s5_owners_hear_once_whose_answers_a_round_went_without(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train="guilty")
+        assert (await bot.train()).state == "activated"
+
+        def named() -> list[tuple[str, str]]:
+            return [(who, text) for who, text in told(bot) if "went without" in text]
+
+        await until(named)
+        await bot.app.news.look()
+        [(who, text)] = named()
+        assert who == "owner"
+        [(talker,)] = await rows(
+            bot.store,
+            "SELECT t.talker FROM set_aside s JOIN turns t ON t.id = s.turn",
+        )
+        assert text.startswith(
+            f"Run 1 went without 1 answer to loopback:{talker}: its gradient explodes. All others train."
+        )

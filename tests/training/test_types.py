@@ -39,7 +39,8 @@ def test_what_may_be_left_out() -> None:
         ({"items": [5]}, "item"),
         ({"baseline": {"mean": float("inf")}}, "baseline.mean"),
         ({"behaviour": {"x": "y"}}, "behaviour"),
-        ({"anchors": [[]]}, "anchor"),
+        ({"items": [{"id": ""}]}, "id"),
+        ({"anchors": {}}, "anchor"),
     ],
 )
 def test_a_bad_job(changes: dict[str, Any], word: str) -> None:
@@ -49,7 +50,6 @@ def test_a_bad_job(changes: dict[str, Any], word: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"id": ""}, "id"),
         ({"reward": float("nan")}, "reward"),
         ({"reward": None}, "reward"),
         ({"reward": True}, "reward"),
@@ -68,8 +68,18 @@ def test_a_bad_job(changes: dict[str, Any], word: str) -> None:
         ({"logprobs": [0.5]}, "above 0"),
     ],
 )
-def test_a_bad_item(changes: dict[str, Any], word: str) -> None:
-    refused(raw_job(items=[raw_item(**changes)]), word)
+def test_s5_a_bad_item_is_left_out_and_the_others_stay(changes: dict[str, Any], word: str) -> None:
+    job = Job.parse(raw_job(items=[raw_item(), raw_item(1, **changes), raw_item(2)]))
+    assert [item.id for item in job.items] == ["turn-0", "turn-2"]
+    assert list(job.refused) == ["turn-1"]
+    assert word in job.refused["turn-1"]
+    assert "secret" not in job.refused["turn-1"]
+
+
+def test_s5_an_anchor_that_is_no_conversation_is_not_asked() -> None:
+    good = [{"role": "user", "content": "Hi"}]
+    job = Job.parse(raw_job(anchors=[[], good, [{"role": 1, "content": "x"}], "x"]))
+    assert [list(anchor) for anchor in job.anchors] == [good]
 
 
 @pytest.mark.parametrize(

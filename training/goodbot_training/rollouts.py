@@ -13,11 +13,13 @@ not tell how much that was, its tokens are scored as if it had told no log-probs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from goodbot.backend import TokenizedTurn, TrainingBackend
+from goodbot.errors import TrainingError
+from goodbot.events import Message
 from goodbot.sampling import unlifted
 
 from goodbot_training.types import Item, Job, data_error
@@ -52,12 +54,59 @@ class Rollout:
     off_policy: bool
 
 
-def turn_lengths(job: Job, backend: TrainingBackend) -> dict[str, int]:
-    """Tokens of each turn that is not too long, prompt and response, by the item's id."""
-    turns = {item.id: _turn(item, backend) for item in job.items}
-    lengths = {id_: len(turn.prompt) + len(turn.response) for id_, turn in turns.items()}
+def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:
+    """The job with only the items that this model can read, and the tokens of those that are not too long.
+
+    What else a turn holds, and whoever sent it, is no reason to end the round: it is in `refused` then.
+    """
+    lengths: dict[str, int] = {}
+    refused = dict(job.refused)
+    for item in job.items:
+        if why := _unreadable(item, backend, lengths):
+            refused[item.id] = why
+    items = tuple(item for item in job.items if item.id not in refused)
     limit = job.settings.max_sequence_tokens
-    return {id_: length for id_, length in lengths.items() if length <= limit}
+    short = {id_: length for id_, length in lengths.items() if length <= limit}
+    return replace(job, items=items, refused=refused), short
+
+
+def readable(backend: TrainingBackend, item: Item) -> TokenizedTurn:
+    """An item's token ids. Raises TrainingError(kind="data"), whatever the template does: it is a program."""
+    try:
+        return _turn(item, backend)
+    except (TrainingError, MemoryError):
+        raise
+    except Exception as error:
+        raise data_error(
+            f"The model's chat template fails with {type(error).__name__} on this conversation."
+        ) from error
+
+
+def prompt_tokens(backend: TrainingBackend, messages: Sequence[Message]) -> int:
+    """How many tokens a conversation has; 0 where the template refuses it."""
+    try:
+        return len(backend.tokenize(messages, "").prompt)
+    except MemoryError:
+        raise
+    except Exception:  # a template is a program: it may fail in any way
+        return 0
+
+
+def _unreadable(item: Item, backend: TrainingBackend, lengths: dict[str, int]) -> str:
+    """Why no rollout can be made of an item, empty if one can; then its length is in `lengths`."""
+    try:
+        turn = readable(backend, item)
+    except TrainingError as error:
+        if error.kind != "data":
+            raise
+        return str(error).rstrip(".")
+    if not turn.prompt or not turn.response:
+        return "it has no prompt or no response tokens"
+    known = getattr(backend, "vocabulary", None)  # a backend of a plugin need not tell
+    if known is not None and max(max(turn.prompt), max(turn.response)) >= known:
+        return "it has token ids that this model does not know"
+    lengths[item.id] = len(turn.prompt) + len(turn.response)
+    return ""
 
 
 def build_rollouts(
@@ -186,7 +235,8 @@ def _sampling(
     versions: dict[int, list[int]] = {}
     for index, item in enumerate(items):
         if item.scored:
-            result[index] = np.asarray(unlifted(item.logprobs, item.lifts), np.float32)
+            with np.errstate(over="ignore"):  # what is no finite number then is left out
+                result[index] = np.asarray(unlifted(item.logprobs, item.lifts), np.float32)
         elif item.version and _known(item, job):
             versions.setdefault(item.version, []).append(index)
     for version, indices in sorted(versions.items()):

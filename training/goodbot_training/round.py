@@ -33,7 +33,7 @@ from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
-from goodbot_training.rollouts import Tell, turn_lengths
+from goodbot_training.rollouts import Tell, sift
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import TRAIN, Job, data_error
 
@@ -66,7 +66,10 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     )
     _progress(emit, "load", 1, 1)
 
-    plan = memory.plan(list(turn_lengths(job, backend).values()), job)
+    job, lengths = sift(job, backend)
+    if job.refused:
+        emit(_quarantine(job.refused))
+    plan = memory.plan(list(lengths.values()), job)
     emit({"event": "plan", **asdict(plan)})
     job = replace(job, settings=replace(job.settings, tokens_per_forward=plan.tokens_per_forward))
     # Without a guess at the rest: an adapter's own log-probs may follow, and nobody has timed them.
@@ -99,7 +102,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         except BrokenStepError as error:
             # From the start: without a row every batch and every advantage is another one.
             progress = Progress(left_out={**progress.left_out, **error.guilty})
-            if 2 * len(progress.left_out) > len(material.train):
+            if 2 * sum(row.id in progress.left_out for row in material.train) > len(material.train):
                 raise _unsound() from error
             emit(_quarantine(error.guilty))
             backend.load_adapter(job.parent)
@@ -144,7 +147,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         "rollouts": len(train),
         "held_out": len(material.held_out),
         "too_long": material.too_long,
-        "left_out": len(progress.left_out),
+        "left_out": len({*progress.left_out, *job.refused}),
         "off_policy": sum(rollout.off_policy for rollout in train),
         "reward": fmean(rollout.reward for rollout in train),
         "learning_rate": lesson.optimizer.learning_rate,

@@ -6,11 +6,13 @@ field. No error carries message text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from goodbot.errors import TrainingError
 from goodbot.events import Message
 from goodbot.sampling import Filters
 
@@ -166,6 +168,8 @@ class Job:
     behaviour: Mapping[int, Path]
     items: tuple[Item, ...]
     anchors: tuple[tuple[Message, ...], ...]
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Items of which nothing can be made, and why: the round goes without them."""
     judged: tuple[HeldOutSums, ...] = ()
     """Of earlier rounds on this base, passed or not: the gate's claims rest on all of them."""
     checkpoints: Path | None = None
@@ -178,7 +182,11 @@ class Job:
 
     @classmethod
     def parse(cls, raw: object) -> Job:
-        """The first line of `train`. Raises TrainingError(kind="data")."""
+        """The first line of `train`. Raises TrainingError(kind="data").
+
+        What is wrong with one item is that item's: it is in `refused`. An anchor that is no conversation
+        is not asked.
+        """
         job = as_mapping(raw, "The job")
         if job.get("protocol") != PROTOCOL:
             raise data_error(f"The job speaks another protocol than {PROTOCOL}.")
@@ -186,6 +194,7 @@ class Job:
         behaviour = as_mapping(job.get("behaviour") or {}, "behaviour")
         if not all(str(version).isdecimal() for version in behaviour):
             raise data_error("behaviour must map version numbers to paths.")
+        items, refused = _items(job.get("items"))
         parent, checkpoints = job.get("parent"), job.get("checkpoints")
         return cls(
             run=as_whole(job.get("run", 0), "run"),
@@ -203,15 +212,34 @@ class Job:
                 }
             ),
             behaviour={int(key): _path(path, "behaviour") for key, path in behaviour.items()},
-            items=tuple(Item.parse(item) for item in _list(job.get("items"), "items")),
-            anchors=tuple(
-                parse_messages(anchor, "An anchor")
-                for anchor in _list(job.get("anchors"), "anchors")
-            ),
+            items=items,
+            refused=refused,
+            anchors=tuple(_anchors(job.get("anchors"))),
             judged=tuple(HeldOutSums.parse(entry) for entry in _list(job.get("judged"), "judged")),
             checkpoints=None if checkpoints is None else _path(checkpoints, "checkpoints"),
             attempt=as_whole(job.get("attempt", 0), "attempt"),
         )
+
+
+def _items(raw: object) -> tuple[tuple[Item, ...], dict[str, str]]:
+    """What can be read of them, and why the others cannot. Each must have an id: else TrainingError."""
+    items: list[Item] = []
+    refused: dict[str, str] = {}
+    for one in _list(raw, "items"):
+        identity = as_mapping(one, "An item").get("id")
+        if not isinstance(identity, str) or not identity:
+            raise data_error("An item has no id.")
+        try:
+            items.append(Item.parse(one))
+        except TrainingError as error:
+            refused[identity] = str(error).removeprefix(f"Item {identity[:80]}: ").rstrip(".")
+    return tuple(items), refused
+
+
+def _anchors(raw: object) -> Iterator[tuple[Message, ...]]:
+    for anchor in _list(raw, "anchors"):
+        with suppress(TrainingError):
+            yield parse_messages(anchor, "An anchor")
 
 
 def parse_messages(raw: object, where: str) -> tuple[Message, ...]:

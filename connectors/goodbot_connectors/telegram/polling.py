@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable
 
 from goodbot.connector import ConnectorHost
@@ -28,6 +29,17 @@ _QUIET = 5 * 86400.0
 after some quiet days repeats nothing."""
 
 
+_HELD = 0.5
+"""Seconds that a poll without updates takes at least where the server holds it, as Telegram does."""
+_UNHELD_MOST = 5.0
+_SURE = 6
+"""Polls that were not held, from which on it is said."""
+_UNHELD = (
+    "the Telegram server does not hold a poll until something comes: it is asked every "
+    f"{_UNHELD_MOST:g} s at most, and messages may come so late; look at api_base"
+)
+
+
 class Polling:
     """Asks for updates, one request at a time."""
 
@@ -38,6 +50,10 @@ class Polling:
         self._host, self._api, self._intake, self._follow_up = host, api, intake, follow_up
         self._timeout, self._offset = timeout, cursor.offset
         self._last_update = cursor.since_ms / 1000
+        self._unheld = 0
+        """Polls that were answered at once and with nothing, since one was held."""
+        self._pauses = 0
+        """How often it has paused for that since something came."""
 
     async def first(self) -> None:
         """Say which updates we want before anybody can react to what we send.
@@ -53,7 +69,9 @@ class Polling:
             try:
                 await self._poll()
                 failures = 0
-                self._host.trouble("")
+                self._host.trouble(_UNHELD if self._unheld >= _SURE else "")
+                if self._pauses:
+                    await self._host.clock.sleep(min(_UNHELD_MOST, 0.1 * 2.0**self._pauses))
             except (RetriableError, StoreError) as error:
                 # Nothing was confirmed: the next poll gets the same updates again.
                 pause = min(_BACKOFF_MOST, 2.0**failures) * random.uniform(0.5, 1)  # noqa: S311
@@ -68,10 +86,14 @@ class Polling:
 
     async def _poll(self) -> None:
         """One poll. The offset, whose use confirms the last one, moves after the commit."""
+        began = time.monotonic()
         updates = await self._api.updates(self._from(), self._timeout)
         offset = next_offset(updates)
         if offset is None:
+            held = time.monotonic() - began >= _HELD
+            self._unheld, self._pauses = (0, 0) if held else (self._unheld + 1, self._pauses + 1)
             return
+        self._pauses = 0
         taken = await self._intake.take(updates, offset)
         self._offset = offset
         self._last_update = self._host.clock.now()

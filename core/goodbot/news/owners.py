@@ -13,7 +13,17 @@ from goodbot.hookspecs import hookimpl
 from goodbot.news import serving
 from goodbot.news.alarms import advised
 from goodbot.news.courier import Courier, Notice
-from goodbot.store import Store, access, adapters, canaries, comparisons, news, runs, suspects
+from goodbot.store import (
+    Store,
+    access,
+    adapters,
+    canaries,
+    comparisons,
+    news,
+    runs,
+    set_aside,
+    suspects,
+)
 from goodbot.store.adapters import PINNED, AdapterRow
 from goodbot.store.claimable import Pool
 from goodbot.training.scheduler import Readiness
@@ -74,6 +84,7 @@ class OwnerNews:
     async def look(self) -> None:
         """Tell every owner what they have not heard yet, the oldest first."""
         await self._look_at_runs()
+        await self._look_at_what_is_left_out()
         await self._look_at_serving()
         await self._look_at_ratings()
         await self._look_at_consent()
@@ -94,6 +105,14 @@ class OwnerNews:
                         await self._tell(f"withdrawn {key}", owner, withdrawn(row, active))
                 elif text := await self._verdict(found, number, row, active):
                     await self._tell(key, owner, text)
+
+    async def _look_at_what_is_left_out(self) -> None:
+        """Name once who sent what a round had to go without."""
+        since = self._clock.now() - _OLD_SECONDS
+        model = self._registry.model
+        for one in await self._store.read(lambda db: set_aside.sent(db, model, since)):
+            for owner in self._owners():
+                await self._tell(f"aside {one.run} {one.sender} {owner}", owner, without(one))
 
     async def _look_at_serving(self) -> None:
         rows, active = await self._registry.rows(), await self._registry.active()
@@ -217,6 +236,16 @@ def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
 def withdrawn(row: AdapterRow, active: int) -> str:
     """A version that was live is not to be used any more."""
     return f"v{row.version} is withdrawn: {row.tainted}. {_answers(active)} answers now."
+
+
+def without(sent: set_aside.Sent) -> str:
+    """A run has gone on without somebody's answers."""
+    what = "1 answer" if sent.answers == 1 else f"{sent.answers} answers"
+    whose = f"that {sent.sender} sent" if sent.captured else f"to {sent.sender}"
+    return (
+        f"Run {sent.run} went without {what} {whose}: {sent.reason}. All others train. "
+        f"`release` lets them in again; `/rl people revoke {sent.sender}` takes the grant away."
+    )
 
 
 def counted(made_of: news.Material) -> str:

@@ -25,6 +25,18 @@ class SetAside:
     answers: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sent:
+    """So many answers that a run has set aside one by one, and whose they are."""
+
+    run: int
+    sender: str
+    """`connector:id` of who sent them, or of whom they answer."""
+    captured: bool
+    reason: str
+    answers: int
+
+
 async def add(
     db: aiosqlite.Connection, run: int, kind: str, turns: Mapping[str, str], now: float
 ) -> None:
@@ -65,6 +77,20 @@ async def listed(db: aiosqlite.Connection, model: str) -> list[SetAside]:
         (model,),
     )
     return [SetAside(run=r[0], kind=r[1], reason=r[2], answers=r[3]) for r in rows]
+
+
+async def sent(db: aiosqlite.Connection, model: str, since: float) -> list[Sent]:
+    """What was set aside one by one since then, by run and sender, the oldest run first."""
+    rows = await fetch(
+        db,
+        "SELECT s.run, t.connector || ':' || t.talker, t.origin = 'captured', min(s.reason), count(*)"
+        " FROM set_aside s JOIN turns t ON t.id = s.turn"
+        " WHERE s.model = ? AND s.kind = 'nan' AND s.since >= ? GROUP BY 1, 2, 3 ORDER BY 1, 2",
+        (model, since),
+    )
+    return [
+        Sent(run=r[0], sender=r[1], captured=bool(r[2]), reason=r[3], answers=r[4]) for r in rows
+    ]
 
 
 async def release(db: aiosqlite.Connection, model: str, *, but: str = "") -> int:

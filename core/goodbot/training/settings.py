@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from goodbot.backend import BackendSpec
 from goodbot.config import Config
@@ -32,3 +32,17 @@ def shape(model: Path) -> Architecture | None:
         return architecture.read(read_config(model))
     except ConfigError:
         return None
+
+
+def vocabulary(model: Path) -> int:
+    """So many token ids the model's config tells of; 0: not known."""
+    try:
+        found = read_config(model)
+    except ConfigError:
+        return 0
+    inner = found.get("text_config")
+    parts = [cast("dict[str, Any]", inner), found] if isinstance(inner, dict) else [found]
+    for part in parts:
+        if isinstance(size := part.get("vocab_size"), int) and size > 0:
+            return size
+    return 0

@@ -49,6 +49,11 @@ class ModelBackend(ABC):
             for shape in self._model.shapes.values()
         )
 
+    @property
+    def vocabulary(self) -> int:
+        """So many token ids the model knows, from 0 on."""
+        return self._model.vocabulary
+
     @abstractmethod
     def _load_model(
         self, directory: Path, config: dict[str, Any], rank: int, bits: int | None

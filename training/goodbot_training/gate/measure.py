@@ -21,12 +21,13 @@ from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
 from goodbot.models.directory import identity
 
+from goodbot_training.fingerprint import NEUTRAL
 from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import CLAIM_LEVEL, HARM_LEVEL, foreign_allowed
 from goodbot_training.gate.margin import margin, sums
 from goodbot_training.gate.retention import foreign, foreign_below, retained
-from goodbot_training.rollouts import Rollout, Tell, score
-from goodbot_training.types import Job
+from goodbot_training.rollouts import Rollout, Tell, prompt_tokens, score
+from goodbot_training.types import Job, data_error
 
 if TYPE_CHECKING:
     from goodbot.backend import Floats
@@ -110,16 +111,21 @@ def make_requests(
 ) -> list[SampleRequest]:
     """The first `count` that the gate samples answers to.
 
-    To the job's anchors, or to its items' conversations where none of them is short enough: what is
-    too long to train on is too long to ask. They are filtered as most of the round's own answers were.
+    To the job's anchors, or to its items' conversations where none of them is short enough, or to
+    neutral ones: what is too long to train on is too long to ask, and what the template refuses cannot
+    be asked. They are filtered as most of the round's own answers were.
     """
 
     def short(anchors: Iterable[Sequence[Message]]) -> list[Sequence[Message]]:
         most = job.settings.max_sequence_tokens
-        return [one for one in anchors if len(backend.tokenize(one, "").prompt) < most]
+        return [one for one in anchors if 0 < prompt_tokens(backend, one) < most]
 
     filters = Counter(item.filters for item in job.items).most_common(1)[0][0]
-    anchors = short(job.anchors) or short(item.messages for item in job.items)
+    anchors = short(job.anchors) or short(item.messages for item in job.items) or short(NEUTRAL)
+    if not anchors:
+        raise data_error(
+            "The model's chat template refuses every question that the gate could ask."
+        )
     return [
         SampleRequest(
             messages=anchors[index % len(anchors)],

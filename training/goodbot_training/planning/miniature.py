@@ -16,7 +16,7 @@ from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.planning.cost import Cost, Estimate, Stopwatch, total
 from goodbot_training.planning.gate import portions, sample_some
-from goodbot_training.rollouts import turn_lengths
+from goodbot_training.rollouts import sift
 from goodbot_training.slices import Lesson, make_lesson
 from goodbot_training.types import HELD_OUT, Item, Job, data_error
 
@@ -38,7 +38,7 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     load = watch.lap()
-    lengths = turn_lengths(job, backend)
+    job, lengths = sift(job, backend)
     kept = [item for item in job.items if item.id in lengths]
     count = sum(item.split != HELD_OUT for item in kept)
     if not count:
@@ -50,6 +50,8 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
 
     material = gather(small, backend, Checkpoints(None, job))
     scored = watch.lap()
+    if not material.train:
+        raise data_error("There is no rated turn to train on.")
     tokens = sum(lengths.values())
     rollouts = read + scored * (tokens / _tokens(material))
     per_token = scored * (1 / _scored(small, material))

@@ -1,0 +1,74 @@
+"""B11: a server that answers polls at once and with nothing is asked ever more slowly, and told of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.testing.host import RecordingHost, VirtualClock
+from goodbot_connectors.telegram import SPEC, polling
+from goodbot_connectors.telegram.intake import Cursor, Taken
+from goodbot_connectors.telegram.polling import Polling
+
+
+class Unholding:
+    """Telegram's `getUpdates` of a server that never holds it; what it is to answer, then the end."""
+
+    def __init__(self, host: RecordingHost, answers: Sequence[Any]) -> None:
+        self._host, self._answers = host, iter(answers)
+
+    async def updates(self, offset: int | None, timeout: int) -> Sequence[Any]:
+        del offset, timeout
+        answer = next(self._answers, None)
+        if answer is None:
+            self._host.stopping.set()
+            return []
+        if isinstance(answer, float):  # it holds this one
+            await asyncio.sleep(answer)
+            return []
+        return answer
+
+
+class Taking:
+    async def take(self, updates: Sequence[Any], offset: int) -> Taken:
+        del updates, offset
+        return Taken(events=(), spare=(), prompts=(), moves=())
+
+
+async def polled(tmp_path: Path, answers: Sequence[Any], monkeypatch: Any) -> RecordingHost:
+    host = RecordingHost(SPEC, state_dir=tmp_path, environ={}, clock=VirtualClock())
+    monkeypatch.setattr(polling, "next_offset", lambda updates: len(updates) or None)
+    await Polling(
+        host, Unholding(host, answers), Taking(), lambda taken: None, 30,  # pyright: ignore[reportArgumentType]
+        Cursor(offset=None, since_ms=0),
+    ).run()  # fmt: skip
+    await host.close()
+    return host
+
+
+def pauses(host: RecordingHost) -> list[float]:
+    assert isinstance(host.clock, VirtualClock)
+    return [round(pause, 1) for pause in host.clock.slept]
+
+
+async def test_b11_polls_that_are_not_held_are_made_ever_more_slowly(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    host = await polled(tmp_path, [[]] * 8, monkeypatch)
+    slept = pauses(host)
+    assert slept[:8] == [0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5]
+    assert "does not hold a poll" in host.troubles[-1]
+
+
+async def test_b11_what_comes_in_makes_it_ask_at_once_and_a_held_poll_ends_it(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(polling, "_HELD", 0.05)
+    host = await polled(tmp_path, [[]] * 7 + [["an update"], [], 0.06, 0.06], monkeypatch)
+    slept = pauses(host)
+    assert slept[:8] == [0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 0.2], "no pause after the update"
+    said = [text for text in host.troubles if text]
+    assert said
+    assert host.troubles[host.troubles.index(said[-1]) + 1] == ""

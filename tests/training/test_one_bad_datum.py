@@ -1,0 +1,193 @@
+"""S5: whatever one answer holds, the round goes on without it and says which it was and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.captures import storable, turn_of, unfit
+from goodbot.errors import TrainingError
+from goodbot.events import CaptureEvent, ChannelKind, ChannelRef, OrderKey, UserRef
+from goodbot.sampling import Filters
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support import require
+from tests.training.test_worker import make_job
+
+require("torch")
+
+from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
+from goodbot_training.planning import run_plan  # noqa: E402
+from goodbot_training.round import run_round  # noqa: E402
+from goodbot_training.types import Job  # noqa: E402
+
+GOOD = 40
+SHORT: dict[str, Any] = {
+    "steps": 2, "rank": 2, "gate_anchors": 4, "gate_max_tokens": 4, "max_sequence_tokens": 200,
+}  # fmt: skip
+HUGE = {"prompt_tokens": [1, 5, 2_000_000_000], "tokens": [7], "logprobs": [-0.5]}
+FIRST = {"prompt_tokens": [1, 5], "tokens": [320], "logprobs": [-0.5]}
+"""The first id that the model does not know."""
+LOW = {"prompt_tokens": [1, 5], "tokens": [7], "logprobs": [-1e300]}
+EMPTY = {"messages": [], "response": ""}
+REFUSED = {"messages": [{"role": "user", "content": "a forbidden word"}]}
+BREAKS = {"messages": [{"role": "user", "content": "a divided word"}]}
+CALLS = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [5]}]}
+
+
+def rated(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "id": f"good-{number}", "messages": [{"role": "user", "content": f"{number} + 1?"}],
+        "response": f"It is {number + 1}.", "temperature": 1.0, "version": 0, "weight": 1.0,
+        "reward": 1.0 if number % 2 else -1.0, "split": "held_out" if number % 8 < 2 else "train",
+        **changes,
+    }  # fmt: skip
+
+
+def job_of(model: Path, output: Path, bad: list[dict[str, Any]], good: int = GOOD) -> Job:
+    """A job as it comes through the pipe, whose gate asks the bad ones first."""
+    raw = make_job(model, output, items=[*bad, *map(rated, range(good))])
+    raw["anchors"] = [item["messages"] for item in raw["items"][:8]]
+    raw["settings"] |= SHORT
+    return Job.parse(json.loads(json.dumps(raw)))
+
+
+def ended(job: Job) -> tuple[dict[str, str], dict[str, Any]]:
+    """What a round went without, and the event that it ended with."""
+    events: list[dict[str, Any]] = []
+    run_round(job, TorchBackend(), lambda event: events.append(json.loads(json.dumps(event))))
+    told = [turn for event in events if event["event"] == "quarantine" for turn in event["turns"]]
+    return {turn["id"]: turn["reason"] for turn in told}, events[-1]
+
+
+@pytest.fixture
+def strict_model(random_model: Path, tmp_path: Path) -> Path:
+    """A template that refuses one word, and breaks on another: it is a program."""
+    model = tmp_path / "strict"
+    model.mkdir()
+    for path in random_model.iterdir():
+        (model / path.name).write_bytes(path.read_bytes())
+    file = model / "tokenizer_config.json"
+    config = json.loads(file.read_text())
+    refusal = (
+        "{% for m in messages %}{% if 'forbidden' in m['content'] %}{{ raise_exception('no') }}"
+        "{% elif 'divided' in m['content'] %}{{ 1 // 0 }}{% endif %}{% endfor %}"
+    )
+    file.write_text(json.dumps({**config, "chat_template": refusal + config["chat_template"]}))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (HUGE, "token ids that this model does not know"),
+        (FIRST, "token ids that this model does not know"),
+        (LOW, "not finite"),
+        (EMPTY, "there is no message"),
+        (REFUSED, "chat template refuses this conversation"),
+        (BREAKS, "chat template fails with ZeroDivisionError"),
+        (CALLS, "a message needs a role and a content"),
+    ],
+    ids=["huge", "first", "low", "empty", "refused", "breaks", "calls"],
+)
+def test_s5_a_round_goes_on_without_what_it_cannot_read(
+    strict_model: Path, tmp_path: Path, bad: dict[str, Any], why: str
+) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    told, last = ended(job_of(strict_model, output, [rated(100, id="bad", split="train", **bad)]))
+    assert last["event"] == "done"
+    assert list(told) == ["bad"]
+    assert why in told["bad"]
+    assert last["metrics"]["left_out"] == 1
+
+
+@pytest.mark.parametrize("bad", [HUGE, REFUSED], ids=["huge", "refused"])
+def test_s5_a_plan_goes_on_without_it_as_well(
+    strict_model: Path, tmp_path: Path, bad: dict[str, Any]
+) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    job = job_of(strict_model, output, [rated(100, id="bad", split="train", **bad)])
+    events: list[dict[str, Any]] = []
+    run_plan(job, TorchBackend(), events.append)
+    assert events[-1]["event"] == "done"
+
+
+def test_s5_where_nothing_is_left_the_round_says_so_after_it_has_named_each(
+    strict_model: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    bad = [rated(n, id=f"bad-{n}", split="train", **REFUSED) for n in range(3)]
+    events: list[dict[str, Any]] = []
+    with pytest.raises(TrainingError, match="no rated turn to train on"):
+        run_round(job_of(strict_model, output, bad, good=0), TorchBackend(), events.append)
+    [told] = [event for event in events if event["event"] == "quarantine"]
+    assert [turn["id"] for turn in told["turns"]] == ["bad-0", "bad-1", "bad-2"]
+
+
+# -- any accepted captures and 40 good ratings: a round that ends
+
+words = st.text(max_size=8)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | words,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(words, inner, max_size=2),
+    max_leaves=4,
+)
+messages = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "tool", "system", "", "critic"]) | words},
+        optional={"content": words | values, "tool_calls": values, "name": values},
+    ),
+    min_size=1,
+    max_size=3,
+)
+numbers = st.integers(0, 2**31 - 1) | st.integers(0, 400)
+scores = st.floats(allow_nan=False, allow_infinity=False) | st.floats(-5, 0)
+
+
+@st.composite
+def captures(draw: st.DrawFn) -> CaptureEvent:
+    """What a program with a rater's token may send."""
+    tokens = draw(st.lists(numbers, max_size=4))
+    scored = tokens if draw(st.booleans()) else []
+    return CaptureEvent(
+        event_id="e", order=OrderKey(1), user=UserRef(connector="api", account="", id="ci"),
+        channel=ChannelRef(connector="api", account="", id="ci", kind=ChannelKind.PRIVATE),
+        messages=tuple(draw(messages)), response=draw(words), version=0,
+        temperature=draw(st.floats(0, 100)), prompt_tokens=tuple(draw(st.lists(numbers, max_size=3))),
+        tokens=tuple(tokens), logprobs=tuple(draw(scores) for _ in scored), thought=draw(words),
+        lifts=tuple(draw(scores) for _ in scored) if draw(st.booleans()) else (),
+        filters=Filters(top_k=draw(st.integers(0, 5))),
+    )  # fmt: skip
+
+
+def item_of(event: CaptureEvent, number: int) -> dict[str, Any] | None:
+    """As the daemon gives a stored turn to its trainer; None for what is refused at the door."""
+    if unfit(event):
+        return None
+    turn = turn_of(storable(event), base="base", scope="default", now=0.0, version=0)
+    return rated(
+        number, id=f"captured-{number}", messages=list(turn.messages), response=turn.response,
+        thought=turn.thought, prompt_tokens=list(turn.prompt_tokens), tokens=list(turn.tokens),
+        logprobs=list(turn.logprobs), lifts=list(turn.lifts), temperature=turn.temperature,
+        filters=turn.filters.told(), split="train",
+    )  # fmt: skip
+
+
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(sent=st.lists(captures(), min_size=1, max_size=8))
+def test_s5_any_accepted_captures_and_forty_good_ratings_end_in_a_verdict(
+    strict_model: Path, tmp_path_factory: pytest.TempPathFactory, sent: list[CaptureEvent]
+) -> None:
+    bad = [item for n, event in enumerate(sent) if (item := item_of(event, n)) is not None]
+    told, last = ended(job_of(strict_model, tmp_path_factory.mktemp("out"), bad))
+    assert last["event"] == "done"
+    assert not any(name.startswith("good-") for name in told), "only what is bad is left out"
+    assert last["metrics"]["rollouts"] >= GOOD * 3 // 4
