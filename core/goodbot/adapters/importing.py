@@ -26,8 +26,8 @@ from goodbot.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain, read
 from goodbot.adapters.formats import Formats
 from goodbot.adapters.manifest import CONFIG, WEIGHTS, Manifest, publish
 from goodbot.adapters.weights import check_weights, pairs, require_fit
-from goodbot.errors import AdapterError
-from goodbot.models import ResolvedModel
+from goodbot.errors import AdapterError, ConfigError
+from goodbot.models import ResolvedModel, architecture
 from goodbot.models.directory import read_config
 from goodbot.processes import child_environment
 from goodbot.store.adapters import AdapterRow
@@ -64,7 +64,7 @@ async def prepared(
     try:
         foreign, adapter = folder / "foreign", folder / "adapter"
         foreign.mkdir(mode=0o700)
-        notes, label = _taken(source, foreign, Base.of(model))
+        notes, label = _taken(source, foreign, Base.of(model), _most(model))
         formats = Formats(home / "adapters", model.path, child_environment())
         await formats.take(foreign, adapter, on_progress=progress)
         _require_place(adapter, model)
@@ -128,11 +128,12 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _taken(source: Path, into: Path, base: Base) -> tuple[list[str], str]:
-    """A private copy of what counts; returns notes, and what it is called."""
+def _taken(source: Path, into: Path, base: Base, most: int = MAX_WEIGHTS) -> tuple[list[str], str]:
+    """A private copy of what counts, of `most` bytes; returns notes, and what it is called."""
     if source.is_file() and source.suffix in (".safetensors", ".bin", ".pt", ".gguf"):
         raise AdapterError(f"{source.name} alone is no adapter: name the directory that it lies in")
     if not source.is_dir():
+        _size(source, most)
         known = archive.unpack(source, into)
         if change := manifest.changed(known, base):
             raise AdapterError(_plain(change, 600))  # its manifest's words are in it
@@ -146,9 +147,11 @@ def _taken(source: Path, into: Path, base: Base) -> tuple[list[str], str]:
             f"{source.name} holds neither {WEIGHTS} (PEFT) nor {MLX_WEIGHTS} (MLX); no other format is "
             "loaded, and nothing that is pickled"
         )
-    size = _size(source / weights)
+    size = _size(source / weights, most)
+    if weights == WEIGHTS:
+        check_weights(source / weights)  # its header, before all of it is copied
     require_space(into, 3 * size + MAX_TEXT)
-    _copy(source / weights, into / weights, MAX_WEIGHTS)
+    _copy(source / weights, into / weights, most)
     _copy(source / CONFIG, into / CONFIG, MAX_TEXT)
     if weights == WEIGHTS:
         check_weights(into / WEIGHTS)
@@ -177,8 +180,17 @@ def _config(directory: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-def _size(path: Path) -> int:
-    with plain(path, limit=MAX_WEIGHTS) as file:
+def _most(model: ResolvedModel) -> int:
+    """Bytes that an adapter of full rank on this model has in fp32, and its config; no more is taken."""
+    try:
+        shape = architecture.read(read_config(model.path))
+    except ConfigError:
+        return MAX_WEIGHTS
+    return min(MAX_WEIGHTS, 4 * shape.lora(shape.hidden * shape.experts.active) + MAX_TEXT)
+
+
+def _size(path: Path, most: int) -> int:
+    with plain(path, limit=most) as file:
         return os.fstat(file.fileno()).st_size
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ DEMO = "demo"
 _HUB_NAME = re.compile(r"([\w.-]{1,96}/[\w.-]{1,96})(?:@([0-9a-f]{40}))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SAMPLE = 65536
+_TEXTS = (".json", ".jinja", ".txt", ".model")
+_LONGEST_TEXT = 256 << 20
+"""Bytes. The longest tokenizer.json have some 30 MB."""
 """Bytes of weights, in the middle and at the end of a file, that tell two fine-tunes apart."""
 
 
@@ -86,7 +90,8 @@ def check(path: Path) -> None:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """A model directory's `config.json`. Raises ConfigError."""
+    """A model directory's `config.json`. Raises ConfigError, also for what nobody should open there."""
+    refuse_odd_files(path)
     try:
         config = json.loads((path / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -96,6 +101,26 @@ def read_config(path: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise ConfigError(f"{path}/config.json is no model's: it names no model_type")
     return cast("dict[str, Any]", config)
+
+
+def refuse_odd_files(path: Path) -> None:
+    """Refuse a model directory with a pipe or a device in it, or a text without end. Raises ConfigError.
+
+    Whoever opens a pipe waits until somebody writes, and many libraries open these files.
+    """
+    try:
+        found = [Path(entry) for entry in os.scandir(path)]
+    except OSError:
+        return  # whoever reads a file there says it
+    for file in found:
+        try:
+            about = file.stat()
+        except OSError:
+            continue
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+            raise ConfigError(f"{file} is no plain file: take it out of the model's directory")
+        if file.suffix in _TEXTS and about.st_size > _LONGEST_TEXT:
+            raise ConfigError(f"{file} has {about.st_size >> 20} MB: no model's file is so long")
 
 
 def missing_weights(path: Path) -> list[str]:

@@ -17,6 +17,9 @@ _UNGATED = {"bloom", "falcon", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "nemot
             "starcoder2"}  # fmt: skip
 _ONE_QKV = {"bloom", "falcon", "gpt2", "gpt_bigcode", "gpt_neox", "phi3"}
 _ONE_GATE_UP = {"glm", "glm4", "phi3"}
+_HUGE = 1 << 26
+"""Above any size of a model: the longest contexts have ten million tokens."""
+_MOST_LAYERS = 2000
 _RECURRENT = {"linear_attention", "mamba", "mamba2"}
 """Kinds of layers in `layer_types` that have no attention."""
 
@@ -64,7 +67,7 @@ class Sizes:
             value = self.config.get(name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 40:
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _HUGE:
                 raise ConfigError(f"the model's config.json has no usable {name}")
             return value
         return default
@@ -83,8 +86,10 @@ class Sizes:
 
     @property
     def layers(self) -> int:
-        """How many."""
-        return self.need("num_hidden_layers", "n_layer")
+        """How many, and no more than can be gone through one by one. Raises ConfigError."""
+        if (count := self.need("num_hidden_layers", "n_layer")) > _MOST_LAYERS:
+            raise ConfigError(f"the model's config.json names {count} layers: none has so many")
+        return count
 
     @property
     def heads(self) -> int:

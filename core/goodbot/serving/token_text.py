@@ -53,9 +53,9 @@ def _strip(config: Mapping[str, Any]) -> Decode:
     sign, start, stop = str(config["content"]), int(config["start"]), int(config["stop"])
 
     def strip(token: str) -> str:
-        for _ in range(start):
+        for _ in range(min(start, len(token))):
             token = token.removeprefix(sign)
-        for _ in range(stop):
+        for _ in range(min(stop, len(token))):
             token = token.removesuffix(sign)
         return token
 
