@@ -80,6 +80,10 @@ class ConnectorHost(Protocol):
         """
         ...
 
+    async def inbox_connectors(self, user: UserRef) -> Sequence[str]:
+        """The connectors of all answers that this person may see there, rated or not. Needs INBOX."""
+        ...
+
     def learning(self) -> str:
         """What a training does now, as `learning: 12/32, 2 min left`; empty while there is none."""
         ...

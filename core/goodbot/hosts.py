@@ -117,12 +117,19 @@ class Host:
         self, user: UserRef, *, connector: str = "", since: float | None = None, text: str = "",
         rated: bool = False, before: str = "", limit: int = 50,
     ) -> Sequence[Waiting]:  # fmt: skip
-        if not self._shows_inbox or user.connector != self._name:
-            raise ValueError(f"{self._name} declares no INBOX, or asks for somebody else's")
+        self._require_inbox(user)
         return await self._inbox.page(
             user, connector=connector, since=since, text=text, rated=rated, before=before,
             limit=limit,
         )  # fmt: skip
+
+    async def inbox_connectors(self, user: UserRef) -> Sequence[str]:
+        self._require_inbox(user)
+        return await self._inbox.connectors(user)
+
+    def _require_inbox(self, user: UserRef) -> None:
+        if not self._shows_inbox or user.connector != self._name:
+            raise ValueError(f"{self._name} declares no INBOX, or asks for somebody else's")
 
     def learning(self) -> str:
         now = self._progress()

@@ -20,7 +20,7 @@ from goodbot.connector import API_VERSION, ConnectorSpec
 from goodbot.errors import ConfigError, MissingExtraError
 from goodbot.events import RatingEvent, Receipt
 from goodbot.models import ModelSpec
-from goodbot.naming import instead
+from goodbot.naming import Offered, instead
 from goodbot.ratings import RewardPolicy
 from goodbot.server import ServerSpec
 from goodbot.serving import plugin as own_servers
@@ -162,7 +162,7 @@ class PluginHost:
         self._manager.hook.register_commands(subparsers=subparsers)
 
     def _collect(self, hook: str, kind: type[_Spec]) -> dict[str, _Spec]:
-        specs: dict[str, _Spec] = {}
+        specs = Offered[_Spec](info.name for info in self._infos if info.state == "off")
         for result in getattr(self._manager.hook, hook)():
             several = isinstance(result, (list, tuple))
             for spec in cast("Iterable[object]", result) if several else (result,):

@@ -76,7 +76,8 @@ async def test_an_owner_gets_one_message_that_ends_in_the_verdict(tmp_path: Path
         assert board.edits == [
             (
                 said.message.id,
-                "v1 is live. It learnt from 8 rated answers (4 good, 4 bad).\nbetter\n"
+                "v1 is live. It learnt from 6 rated answers (3 good, 3 bad); 2 more were "
+                "kept to check it.\nbetter\n"
                 "`/rl why` shows before and after, `/rl rollback` takes it back.",
             )
         ]

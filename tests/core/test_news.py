@@ -423,7 +423,8 @@ async def test_every_owner_is_told_of_a_new_version_and_nobody_else(tmp_path: Pa
         await bot.train()
         await until(lambda: len(told(bot)) == 2)
         expected = (
-            "v1 is live. It learnt from 8 rated answers (4 good, 4 bad).\nbetter\n"
+            "v1 is live. It learnt from 6 rated answers (3 good, 3 bad); 2 more were "
+            "kept to check it.\nbetter\n"
             "`/rl why` shows before and after, `/rl rollback` takes it back."
         )
         assert sorted(told(bot)) == [("owner", expected), ("second", expected)]
@@ -524,8 +525,12 @@ async def test_what_an_owner_stopped_and_what_is_long_over_is_no_news(tmp_path: 
 
 
 def test_the_words_count_people_where_there_are_several() -> None:
-    made_of = news.Material(trained=32, held_out=8, good=24, bad=16, raters=3, since=0.0, until=0.0)
-    assert owners.counted(made_of) == "40 rated answers of 3 people (24 good, 16 bad)"
+    made_of = news.Material(trained=32, held_out=8, good=20, bad=12, raters=3, since=0.0, until=0.0)
+    assert owners.counted(made_of) == "32 rated answers of 3 people (20 good, 12 bad)"
+    assert owners.kept(made_of) == "8 more were kept to check it"
+    middling = replace(made_of, trained=33, held_out=1, raters=1)
+    assert owners.counted(middling) == "33 rated answers (20 good, 12 bad, 1 in between)"
+    assert owners.kept(middling) == "1 more was kept to check it"
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,14 @@ from goodbot import (
     UserRef,
     hookimpl,
 )
+from goodbot.config import Config, ServingConfig
 from goodbot.errors import ConfigError, MissingExtraError
+from goodbot.hosts import configured_grants
 from goodbot.models import ModelSpec
-from goodbot.plugins import PluginHost, choose_backend, missing_modules
+from goodbot.plugins import PluginHost, choose_backend, missing_modules, reward_policy
 from goodbot.server import AdapterFormat, ServerSpec
+from goodbot.serving.choice import choose
+from goodbot.tracking.observer import Tracking
 from goodbot.turns import Turn
 
 
@@ -154,6 +158,26 @@ class TestLoading:
         installed.add("mine", "raise SystemExit('this code must not run')", owner="somebody")
         installed.add("yours", "", owner="somebody-else")
         assert installed.load("yours") == {"mine": ("off", ""), "yours": ("loaded", "")}
+
+    def test_an_unknown_name_tells_of_what_is_installed_and_off(self, installed: Installed) -> None:
+        installed.add("rewards", "", owner="somebody")
+        installed.load()
+        plugins, config = installed.host, Config(home=Path("/nowhere"))
+        wanted = r"is named 'mine'; .* off may have it: `\[plugins\] enable = \[\"rewards\"\]`"
+        with pytest.raises(ConfigError, match=wanted):
+            reward_policy(plugins, "mine")
+        with pytest.raises(ConfigError, match=wanted):
+            choose_backend(plugins.backends(), "mine")
+        with pytest.raises(ConfigError, match=wanted):
+            choose(replace(config, serving=ServingConfig(server="mine")), plugins.servers())
+        with pytest.raises(ConfigError, match=wanted):
+            Tracking(replace(config, tracking={"mine": {}}), plugins.trackers(), {})
+        with pytest.raises(ConfigError, match=wanted):
+            configured_grants(replace(config, connectors={"mine": {}}), plugins.connectors())
+        installed.load("rewards")
+        with pytest.raises(ConfigError) as error:
+            reward_policy(installed.host, "mine")
+        assert "off" not in str(error.value)
 
     def test_enabling_what_is_not_installed_is_an_error(self, installed: Installed) -> None:
         with pytest.raises(ConfigError, match=r"enable names 'ghost', which is not installed"):

@@ -150,7 +150,10 @@ async def test_an_undo_afterwards_taints_the_adapter_and_all_that_descend_from_i
         await bot.rated(8)
         turn = await undo(bot, second)
         assert (await bot.status())["tainted"]
-        assert "v3 learnt from a rating that was taken back" in await bot.command("status")
+        assert (
+            "v3 answers until it is replaced: a rating that it was trained on has changed"
+            in await bot.command("status")
+        )
         await bot.settle()
         assert [row.version for row in await bot.app.registry.rows() if row.tainted] == [1, 2, 3]
         assert await bot.app.registry.active() == 4

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from goodbot.events import ChannelKind, OrderKey, Outcome, RatingKind
 from goodbot.loopback import Answer
-from goodbot.store import turns
+from goodbot.store import teaching, turns
 
 from tests.core.builders import Bot, add_turn, open_bot, until
 from tests.core.made import CHANNEL, turn
@@ -302,3 +302,23 @@ async def _label(db: Any, turn_: str) -> None:
         "INSERT INTO labels (turn, rater, value, event_id, event_seq) VALUES (?, 'x:y', 1.0, 'e', 0)",
         (turn_,),
     )
+    await teaching.count(db, turn_)
+
+
+async def test_it_knows_every_connector_that_somebody_may_see_answers_of(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    """Not those of the newest page alone, and nobody's private ones."""
+    shared = replace(CHANNEL, kind=ChannelKind.SHARED)
+    async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
+        await add_turn(bot.store, "old", channel=replace(shared, connector="slack"), created_at=1e9)
+        await add_turn(
+            bot.store, "own", channel=replace(CHANNEL, connector="discord"), created_at=1e9
+        )
+        for number in range(60):
+            await add_turn(bot.store, f"t{number}", channel=shared, created_at=1e9 + 1 + number)
+        assert "old" not in await site.inbox("ann")
+        assert await site.host.inbox_connectors(site.user("ann")) == ["loopback", "slack"]
+        assert await site.host.inbox_connectors(site.user("tom")) == ()
+        with pytest.raises(ValueError, match="somebody else's"):
+            await site.host.inbox_connectors(replace(site.user("ann"), connector="loopback"))

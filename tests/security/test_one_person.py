@@ -12,16 +12,24 @@ from typing import Any
 import goodbot_connectors.api
 import goodbot_connectors.web
 import pytest
-from goodbot.config import HttpConfig
+from goodbot.config import HttpConfig, ServingConfig
 from goodbot.control import execute
 from goodbot.errors import GoodbotError
-from goodbot.events import OrderKey, Outcome, RatingEvent, RatingKind, Receipt, UserRef
+from goodbot.events import (
+    CommandEvent,
+    OrderKey,
+    Outcome,
+    RatingEvent,
+    RatingKind,
+    Receipt,
+    UserRef,
+)
 from goodbot.people.authorization import Grant
 from goodbot.people.inbox import viewer_of
 from goodbot.store import inspection, ledger, people, waiting
 from goodbot.testing import VirtualClock
 
-from tests.core.builders import Bot, add_turn, check, open_bot, until
+from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
 from tests.core.made import CHANNEL
 
 ME = f"terminal:{os.geteuid()}"
@@ -31,10 +39,13 @@ API = {"owners": ["me"], "raters": ["ci", "other"]}
 
 @contextlib.asynccontextmanager
 async def machine(
-    home: Path, port: int, api: dict[str, Any] | None = None, **options: Any
-) -> AsyncIterator[Bot]:
+    home: Path, port: int, api: dict[str, Any] | None = None, more: dict[str, Any] | None = None,
+    **options: Any,
+) -> AsyncIterator[Bot]:  # fmt: skip
     """A bot of a terminal, a browser, the API, and a chat platform in memory."""
-    sections = {"http": HttpConfig(port=port), "connectors": {"api": api or API, "web": {}}}
+    sections = {
+        "http": HttpConfig(port=port), "connectors": {"api": api or API, "web": {}}, **(more or {}),
+    }  # fmt: skip
     extra = (goodbot_connectors.api, goodbot_connectors.web)
     async with open_bot(home, extra=extra, sections=sections, terminal=True, **options) as bot:
         yield bot
@@ -45,12 +56,13 @@ def who(account: str) -> UserRef:
     return UserRef(connector=connector, account="here", id=id_)
 
 
-async def asked(bot: Bot, account: str, id_: str) -> str:
+async def asked(bot: Bot, account: str, id_: str, question: str = "Hello?") -> str:
     """An answer in somebody's private chat."""
     connector, _, name = account.partition(":")
     place = replace(CHANNEL, connector=connector, account="here", id=name)
     model = bot.app.model.name
-    await add_turn(bot.store, id_, channel=place, talker=who(account), model=model)
+    said = [{"role": "user", "content": question}]
+    await add_turn(bot.store, id_, channel=place, talker=who(account), model=model, messages=said)
     return id_
 
 
@@ -287,3 +299,45 @@ async def test_who_was_alone_has_nothing_that_waited(tmp_path: Path) -> None:
     async with open_bot(tmp_path, clock=VirtualClock(2000.0)) as bot:
         await bot.app.news.look()
         assert [item for item in bot.chat.news if WAITED in item.text] == []
+
+
+async def test_what_was_asked_through_the_api_is_compared_in_the_terminal_and_there_once_it_was_shown(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    sections = {"serving": ServingConfig(history=0, ask="before")}
+    async with machine(tmp_path, unused_tcp_port, more=sections) as bot:
+        for number in range(8):
+            await asked(bot, "api:me", f"t{number}", f"question {number}")
+            await rated(bot, "api:me", f"t{number}", 1.0 if number % 2 else -1.0, number)
+        assert (await bot.train()).state == "activated"
+        comparer = bot.app.comparer
+        await until(lambda: _asking(bot))
+        found = await comparer.current()
+        assert found is not None
+        assert [len(await comparer.pairs(found, one)) for one in (ME, "api:me")] == [5, 5]
+
+        async def client(words: str) -> str:
+            event = CommandEvent(
+                event_id=f"api {words} {await _chosen(bot)}", order=OrderKey(1), user=who("api:me"),
+                channel=replace(CHANNEL, connector="api", account="here", id="me"), name="compare",
+                args=words,
+            )  # fmt: skip
+            return (await bot.app.commands.execute(event)).text
+
+        assert (await client("a")).startswith("Look at it first"), "its news came with this reply"
+        assert await _chosen(bot) == 0
+        assert (await client("a")).startswith("Noted.")
+        assert await _chosen(bot) == 1
+        assert "(2 of 5)" in await say(bot, "compare")
+        assert (await say(bot, "compare", "b")).startswith("Noted.")
+        assert await _chosen(bot) == 2
+
+
+async def _asking(bot: Bot) -> bool:
+    found = await bot.app.comparer.current()
+    return found is not None and found.state == "asking"
+
+
+async def _chosen(bot: Bot) -> int:
+    found = await rows(bot.store, "SELECT count(*) FROM pairs WHERE choice IS NOT NULL")
+    return found[0][0]

@@ -6,7 +6,7 @@
 | `POST /api/logout` | ends this browser's session |
 | `GET /api/me` | who is signed in, whether they may rate, their conversations, our clock |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
-| `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before` |
+| `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before`; all `connectors` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """
@@ -135,15 +135,21 @@ class Api:
         return Rated({one.turn: _said(one) for one in found}, complete=len(found) < _RATED)
 
     async def _inbox(self, request: web.Request) -> web.StreamResponse:
-        user, query = self._signed_in(request), request.query
+        user, query = normalize.user_ref(self._signed_in(request)), request.query
         since = query.get("since", "")
         found = await self._host.inbox(
-            normalize.user_ref(user), connector=query.get("connector", "")[:64],
+            user, connector=query.get("connector", "")[:64],
             since=float(since) if since.isdecimal() and len(since) < 12 else None,
             text=query.get("text", "")[:200], rated=query.get("rated") == "1",
             before=query.get("before", "")[:64], limit=PAGE,
         )  # fmt: skip
-        return guard.answer({"answers": [_shown(one) for one in found], "more": len(found) == PAGE})
+        page: dict[str, Any] = {
+            "answers": [_shown(one) for one in found],
+            "more": len(found) == PAGE,
+        }
+        if not query.get("before"):
+            page["connectors"] = list(await self._host.inbox_connectors(user))
+        return guard.answer(page)
 
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)

@@ -39,8 +39,8 @@ async def _bring_in(arguments: argparse.Namespace) -> int:
     live = False
     if arguments.activate:
         answer_ = await _ask(arguments, "rollback", [str(version)])
-        texts.append(f"v{version} answers now." if answer_["data"]["version"] == version else "")
         live = answer_["data"]["version"] == version
+        texts.append(answer_["text"] if live else "")
     data = {**answer["data"], "notes": list(made.notes), "active": live}
     output.print_answer({"text": "\n".join(texts), "data": data}, as_json=arguments.json)
     return 0

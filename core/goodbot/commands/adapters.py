@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from goodbot.adapters import importing, retention
+from goodbot.adapters import importing, lineage, retention
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Command, Result
 from goodbot.commands.lineage import diff, listed, show, version_of
 from goodbot.commands.quarantine import reset, since
 from goodbot.errors import AdapterError, ServerError, UsageError
+from goodbot.news import states
 from goodbot.people.authorization import Grant
 from goodbot.server import BASE
+from goodbot.store import access
 from goodbot.store import adapters as versions
 
 _ACTIONS = "list, show, diff, pin, unpin, rollback, import, export"
@@ -82,7 +85,7 @@ async def unpin(call: Call, words: Sequence[str]) -> Result:
     waiting = [row.version for row in await s.registry.rows() if row.waits == versions.PINNED]
     if waiting and not later:
         later = f" v{waiting[-1]} goes live when goodbot runs."
-    told = f" v{live} answers now." if live is not None else later
+    told = f" {await _answering(call, live)}." if live is not None else later
     return Result(
         text=f"v{version} is no longer pinned.{told}",
         data={"version": version, "pinned": False, "live": live, "waiting": waiting},
@@ -105,6 +108,10 @@ async def bring_in(call: Call, words: Sequence[str]) -> Result:
     row = await asyncio.to_thread(
         importing.record, adapter, registry.root, replace(given, version=version), now
     )
+    twin = await s.store.read(lambda db: versions.withdrawn_twin(db, registry.scope, row.sha256))
+    if twin is not None:
+        await asyncio.to_thread(shutil.rmtree, registry.root / row.directory)
+        raise AdapterError(f"that is v{twin[0]}, byte for byte, which is not to be used: {twin[1]}")
     await s.store.write(lambda db: versions.add(db, row, registry.scope))
     return Result(
         text=f"v{version} is here, from {given.source}. It does not answer: `rollback {version}` lets it.",
@@ -159,10 +166,18 @@ async def rollback(call: Call) -> Result:
         if row.waits in (versions.PINNED, left):
             await call.services.store.write(lambda db, v=row.version: versions.hold(db, v, ""))
     await call.services.comparer.dismiss()
+    line = [row.version for row in lineage.ancestors(await registry.rows(), target)]
+    left = active and active not in line  # what goes on from it leaves nothing behind
+    kept = " The ratings behind what was rolled back stay used." if left else ""
     return Result(
-        text=f"{name} answers now. The ratings behind what was rolled back stay used.",
+        text=f"{await _answering(call, target)}.{kept}",
         data={"version": target, "previous": active},
     )
+
+
+async def _answering(call: Call, version: int) -> str:
+    off = bool(await call.services.store.read(lambda db: access.switch(db, "off")))
+    return states.answering(version, off=off)
 
 
 def _one(words: Sequence[str]) -> int:

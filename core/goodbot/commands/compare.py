@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from goodbot.commands.base import Call, Command, Result
+from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.comparing import blind, side_by_side
+from goodbot.connector import Capability
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind
 from goodbot.people.authorization import Grant, person
+from goodbot.store import access, comparisons, news
 from goodbot.store.comparisons import Comparison, Pair
 
 _USAGE = (
@@ -59,7 +61,10 @@ async def _question(call: Call, said: str = "") -> Result:
     found, pairs = await _pairs(call)
     waiting = next((pair for pair in pairs if not pair.choice), None)
     if found is None or waiting is None:
-        return Result(text=f"{said} {_why_not(found, pairs)}".strip(), data={"question": None})
+        why = _why_not(found, pairs, await later(call.services, found))
+        return Result(text=f"{said} {why}".strip(), data={"question": None})
+    seen = _seen(call, waiting)
+    await call.services.store.write(lambda db: access.tell_once(db, seen))
     opening = [said or blind.invitation(found)]
     first, second = blind.answers(waiting)
     data: dict[str, Any] = {
@@ -74,26 +79,65 @@ async def _question(call: Call, said: str = "") -> Result:
     )  # fmt: skip
 
 
-def _why_not(found: Comparison | None, pairs: list[Pair]) -> str:
+def _seen(call: Call, pair: Pair) -> str:
+    """The note that this account was shown a pair."""
+    return f"asked {pair.id} {person(call.user)}"
+
+
+async def _knows(call: Call, found: Comparison, pairs: list[Pair], pair: Pair) -> bool:
+    """Whether this account was shown the pair: here, or in the invitation to the first one.
+
+    What has no buttons fetches its news with its next request: that an invitation waits there says nothing.
+    """
+    s, keys = call.services, [_seen(call, pair)]
+    connector = s.connectors.get(call.user.connector)
+    if pair is pairs[0] and connector and Capability.BUTTONS in connector.spec.capabilities:
+        keys.append(comparisons.invited(found, person(call.user)))
+    return any([await s.store.read(lambda db, k=key: news.told(db, k)) for key in keys])
+
+
+async def later(s: Services, found: Comparison | None) -> str:
+    """Why nobody writes the answers of the open question now; empty: somebody does, or they are there."""
+    if found is None or found.state != "preparing":
+        return ""
+    if await s.comparer.rests():
+        return "`resume` lets it go on"
+    if not s.server.healthy():
+        return "it goes on once the model runs"
+    if pressure := await s.scheduler.pressure():
+        return pressure
+    number, why = s.comparer.unasked or (0, "")
+    return why if number == found.id else ""
+
+
+def _why_not(found: Comparison | None, pairs: list[Pair], later: str) -> str:
     """Why this person is asked nothing now."""
     if found is None:
         return _NOTHING
     new = blind.name(found.new)
     if found.state == "preparing":
-        return f"The answers to compare {new} by are being written: ask again in a few minutes."
+        return (
+            f"The answers to compare {new} by are not written yet: {later}."
+            if later
+            else f"The answers to compare {new} by are being written: ask again in a few minutes."
+        )
     if pairs:
         return f"You have answered all that was asked of you; {new} waits for what others say."
     return (
-        f"{new[0].upper()}{new[1:]} is compared by its other owners: it was no question of yours."
+        f"{new[0].upper()}{new[1:]} is compared by those who have asked the questions: none was yours, at "
+        "this account or one that is joined with it."
     )
 
 
 async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
     comparer, who = call.services.comparer, person(call.user)
-    _, pairs = await _pairs(call)
+    found, pairs = await _pairs(call)
     pair = next(
         (p for p in pairs if (p.id == number if number is not None else not p.choice)), None
     )
+    given = number is not None  # a press, or who names the pair, has it before their eyes
+    if found and pair and not (given or await _knows(call, found, pairs, pair)):
+        return await _question(call, f"Look at it first, then say `compare {word}` again.")
     if pair is None or not await comparer.choose(pair, word, who):
         return await _question(call, "That question is closed.")
     outcome = await comparer.decide(told=who)

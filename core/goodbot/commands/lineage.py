@@ -13,10 +13,11 @@ from goodbot.adapters.examining import Distance, examine
 from goodbot.commands.base import Call, Result
 from goodbot.errors import AdapterError, UsageError
 from goodbot.intervals import wilson
-from goodbot.news.owners import counted
+from goodbot.news import states
+from goodbot.news.owners import counted, kept
 from goodbot.processes import child_environment
 from goodbot.server import BASE
-from goodbot.store import acceptance, news, runs
+from goodbot.store import acceptance, access, news, runs
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.claimable import Pool
 
@@ -59,7 +60,9 @@ async def listed(call: Call) -> Result:
         parts = [f"v{row.version}", f"from {f'v{row.parent}' if row.parent else 'base'}"]
         parts += [
             _day(row.created_at),
-            f"{made_of.good + made_of.bad} ratings" if row.run else "imported",
+            f"{made_of.trained} rating{'' if made_of.trained == 1 else 's'}"
+            if row.run
+            else "imported",
         ]
         if row.model != registry.model:
             parts.append(f"of {row.model}")
@@ -70,7 +73,7 @@ async def listed(call: Call) -> Result:
         told = liked.get(row.version)
         entries.append(
             {
-                **asdict(row), "verdict": verdict, "ratings": made_of.good + made_of.bad,
+                **asdict(row), "verdict": verdict, "ratings": made_of.trained,
                 "liked": asdict(told) if told else None, "active": row.version == active,
             }
         )  # fmt: skip
@@ -85,14 +88,13 @@ def _line(lead: str, text: str, liked: Liked | None, active: bool) -> str:
 
 
 def _state(row: AdapterRow) -> list[str]:
-    found = ["pinned"] if row.pinned else []
-    if row.waits:
-        found.append(f"waits: {row.waits}")
+    gone = row.erased_at is not None
+    found = ["pinned"] if row.pinned and not (row.tainted or gone) else []
     if row.tainted:
         found.append(f"not to be used: {row.tainted}")
-    if row.erased_at is not None:
-        found.append("files removed")
-    return found
+    elif row.waits and not gone:
+        found.append(f"waits: {row.waits}")
+    return [*found, "files removed"] if gone else found
 
 
 async def show(call: Call, words: Sequence[str]) -> Result:
@@ -111,13 +113,14 @@ async def show(call: Call, words: Sequence[str]) -> Result:
         f"base: {row.model}" + (f" at {known.revision}" if known and known.revision else ""),
     ]
     if row.run:
-        lines.append(f"learnt from {counted(made_of)}; {made_of.held_out} were kept to check it")
+        lines.append("; ".join(filter(None, [f"learnt from {counted(made_of)}", kept(made_of)])))
         lines += [f"run {row.run}: {cause}", f"gate: {verdict}"]
     else:
         lines.append(f"imported: {known.source if known else 'from elsewhere'}")
     if told:
         lines.append(told.text)
-    lines += ["answers now"] if row.version == active else []
+    off = bool(await s.store.read(lambda db: access.switch(db, "off")))
+    lines += [states.answering(row.version, off=off)] if row.version == active else []
     lines += _state(row)
     lines += [f"{name}: {value:g}" for name, value in _numbers(row.metrics)]
     where = registry.root / row.directory

@@ -13,6 +13,7 @@ from goodbot.people.authorization import person
 from goodbot.store import adapters, ledger, quarantine
 
 _TAINT = "ratings that it was trained on are in quarantine"
+_RESET = "`reset` has withdrawn all there were"
 _USAGE = (
     "say since when: `rollback since 2026-11-21`, or with a time, `2026-11-21T18:30`; "
     "`rollback since never` lets all ratings count again"
@@ -43,13 +44,14 @@ async def reset(call: Call) -> Result:
     sure = bool(call.args)
     if not confirm.agreed(call, "reset", sure=sure, programs=True):
         return confirm.ask(
-            call, "reset", "This withdraws every version, so that the base model answers, and leaves out "
-            "all ratings so far. Nothing is deleted.", command="reset yes", label="Yes, begin anew",
+            call, "reset", "This withdraws every version, imported ones too, so that the base model "
+            "answers, and leaves out all ratings so far. Nothing is deleted.",
+            command="reset yes", label="Yes, begin anew",
         )  # fmt: skip
-    return await _quarantine(call, 0.0, "")
+    return await _quarantine(call, 0.0, "", everything=True)
 
 
-async def _quarantine(call: Call, start: float, since: str) -> Result:
+async def _quarantine(call: Call, start: float, since: str, *, everything: bool = False) -> Result:
     s = call.services
 
     async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:
@@ -58,6 +60,8 @@ async def _quarantine(call: Call, start: float, since: str) -> Result:
         for turn, rater in await quarantine.covered(db):
             if await ledger.refold(db, turn, rater):
                 tainted.update(await adapters.taint(db, s.registry.scope, turn, _TAINT))
+        if everything:
+            tainted.update(await adapters.mark(db, s.registry.scope, (), _RESET, everything=True))
         return count, sorted(tainted)
 
     await s.scheduler.stop()
@@ -67,8 +71,10 @@ async def _quarantine(call: Call, start: float, since: str) -> Result:
     s.scheduler.wake()
     active = await s.registry.active()
     which = ", ".join(f"v{version}" for version in versions)
-    learnt = f"withdrawn: {which}" if versions else "no version had learnt from them"
-    answers = f"v{active}" if active else "the base model"
+    none = "there was no version" if everything else "no version had learnt from them"
+    learnt = f"withdrawn: {which}" if versions else none
+    now = await s.registry.wanted()  # while it is off the base model, whatever the pointer says
+    answers = f"v{now}" if now else "the base model"
     return Result(
         text=f"{count} rating{'' if count == 1 else 's'} {since}left out; {learnt}. "
         f"{answers[0].upper()}{answers[1:]} answers. `rollback since never` lets them count again.",

@@ -8,8 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.commands.compare import later
 from goodbot.comparing import report
 from goodbot.events import ChannelKind, RatingKind
+from goodbot.news import states
 from goodbot.news.alarms import described
 from goodbot.people import pairing
 from goodbot.people.authorization import Grant
@@ -34,19 +36,25 @@ async def status(call: Call) -> Result:
     off = bool(await s.store.read(lambda db: access.switch(db, "off")))
     paused = bool(await s.store.read(lambda db: access.switch(db, "paused")))
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
-    compared = await report.of(s.store, s.comparer.pool)
+    question = await s.comparer.current()
+    compared = await report.of(s.store, s.comparer.pool, question, await later(s, question))
+    rows, now = await s.registry.rows(), states.Now(model=s.model, active=active, off=off)
+    tainted_by = next((row.tainted for row in rows if row.version == active), "")
     data: dict[str, Any] = {
         "model": s.model, "backend": s.backend, "version": active, "off": off, "paused": paused,
-        "tainted": clean != active, "server": "up" if s.server.healthy() else "down",
-        "server_trouble": s.server.trouble(), "proof": asdict(s.registry.witness.found),
+        "tainted": clean != active, "tainted_by": tainted_by,
+        "server": "up" if s.server.healthy() else "down", "server_trouble": s.server.trouble(),
+        "proof": asdict(s.registry.witness.found),
         "put_right": _recent(s.registry.witness.righted, s.clock.now()),
-        "canary": told_of(await s.canary.standing(), s.registry.share),
+        "canary": told_of(await s.canary.standing(), s.registry.share, rows, off=off),
         "unserved": await unserved(s),
         "ratings": standing.available, "needed": s.config.training.min_ratings, "next": readiness.why,
         "waiting_for_consent": standing.waiting_for_consent, "off_policy": standing.off_policy,
         "training": progress,
         "pressure": await s.scheduler.pressure() or None,
-        "last_run": asdict(last[0]) if last else None,
+        "last_run": {
+            **asdict(last[0]), "told": states.of_run(last[0], rows, now),
+        } if last else None,
         "tenancy": asdict(s.tenancy.plan) if s.tenancy.plan else None, "waits": s.tenancy.note(),
         "connectors": {
             name: s.connector_errors.get(name, "running")
@@ -90,9 +98,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
     else:
         lines.append(str(data["next"]))
     if data["tainted"]:
-        lines.append(
-            f"v{data['version']} learnt from a rating that was taken back; it is being replaced"
-        )
+        lines.append(f"v{data['version']} answers until it is replaced: {data['tainted_by']}")
     return lines
 
 
@@ -127,7 +133,7 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
     if data["last_run"] and data["last_run"]["state"] != "running":
         last = data["last_run"]
         place = f" on {last['model']}" if last["model"] != data["model"] else ""
-        lines.append(f"last run{place}: {last['state']}: {last['reason']}")
+        lines.append(f"last run{place}: {last['told']}")
     lines.extend(
         f"{name}: the pairing code was guessed at and is locked; `goodbot pair {name}` makes another"
         for name in data["pairing_locked"]
@@ -147,10 +153,16 @@ def _recent(righted: Righted | None, now: float) -> str:
     return f"put right {ago} ago: {righted.what}"
 
 
-def told_of(standing: Standing | None, share: float) -> str:
+def told_of(
+    standing: Standing | None, share: float, rows: Sequence[adapters.AdapterRow], *, off: bool
+) -> str:
     """How the version is rated that a share of the conversations meets; empty while none is tried."""
-    if standing is None:
+    if standing is None or any(
+        row.tainted for row in rows if row.version == standing.trial.version
+    ):
         return ""
+    if off:
+        return f"the trial of v{standing.trial.version} goes on after `resume`"
     apart = ""
     if (interval := standing.interval) is not None:
         low, high = (100 * bound for bound in interval)
@@ -161,7 +173,8 @@ def told_of(standing: Standing | None, share: float) -> str:
 async def unserved(s: Services) -> str:
     """The newest version that is not live because it had no effect on the server; empty: none."""
     for row in reversed(await s.registry.rows()):
-        if row.waits == adapters.UNSERVED and row.model == s.registry.model:
+        own = row.model == s.registry.model and not row.tainted
+        if own and row.waits == adapters.UNSERVED:
             return f"v{row.version} waits: {row.waits}; `rollback {row.version}` tries it again"
     return ""
 

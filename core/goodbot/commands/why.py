@@ -13,10 +13,11 @@ from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.commands.status import left_out
 from goodbot.errors import GoodbotError
 from goodbot.events import Message
-from goodbot.news.owners import counted
+from goodbot.news import states
+from goodbot.news.owners import counted, kept
 from goodbot.people.authorization import Grant
 from goodbot.server import BASE, GenerateRequest
-from goodbot.store import access, adapters, news, set_aside
+from goodbot.store import access, adapters, news, runs, set_aside
 
 _PROMPTS = 3
 _SECONDS = 60.0
@@ -58,6 +59,8 @@ async def _why(call: Call) -> Result:
         if off
         else f"v{active} answers: {' → '.join(['base', *[f'v{row.version}' for row in line]])}."
     ]
+    if line[-1].tainted:
+        lines.append(f"It answers until it is replaced: {line[-1].tainted}.")
     lines += _facts(own, cause, gate)
     aside = await s.store.read(lambda db: set_aside.listed(db, s.model))
     lines += left_out([asdict(one) for one in aside])
@@ -78,12 +81,24 @@ async def _why(call: Call) -> Result:
 
 
 async def _untrained(s: Services) -> Result:
+    """What there is to say while the base model answers: of the version that waits, if there is one."""
     readiness = await s.scheduler.readiness()
-    text = (
-        f"Nothing is trained yet: the base model answers. {readiness.why[0].upper()}"
-        f"{readiness.why[1:]}.\nReact 👍 or 👎 to my answers, or type `/rl good` or `/rl bad`."
-    )
-    return Result(text=text, data={"version": BASE, "lineage": [], "comparison": []})
+    off = bool(await s.store.read(lambda db: access.switch(db, "off")))
+    rows = await s.registry.rows()
+    last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope, model=s.model))
+    now = states.Now(model=s.model, active=BASE, off=off)
+    told, waiting = states.why_the_base(rows, last[0] if last else None, now)
+    lines = [f"{told} {readiness.why[0].upper()}{readiness.why[1:]}."]
+    if waiting is not None and waiting.run:
+        run = waiting.run
+        made_of = await s.store.read(lambda db: news.material(db, [run]))
+        lines += _facts(made_of, *await s.store.read(lambda db: news.cause(db, run)))
+    lines.append("React 👍 or 👎 to my answers, or type `/rl good` or `/rl bad`.")
+    data: dict[str, Any] = {
+        "version": BASE, "lineage": [], "comparison": [], "off": off,
+        "waiting": waiting.version if waiting else None,
+    }  # fmt: skip
+    return Result(text="\n".join(lines), data=data)
 
 
 async def _lineage(s: Services, version: int) -> list[adapters.AdapterRow]:
@@ -101,8 +116,9 @@ def _facts(own: news.Material, cause: str, gate: str) -> list[str]:
     since, until = _day(own.since), _day(own.until)
     when = f"given on {since}" if since == until else f"given from {since} to {until}"
     asked = cause.startswith("asked for by")
+    more = f"; {kept(own)}" if own.held_out else ""
     return [
-        f"It learnt from {counted(own)}, {when}; {own.held_out} of them were kept to check it.",
+        f"It learnt from {counted(own)}, {when}{more}.",
         f"Why then: {'an owner asked for it' if asked else cause}.",
         f"The gate: {gate}",
     ]

@@ -58,7 +58,7 @@ class Comparer:
         self._wake = asyncio.Event()
         self._looking = asyncio.Lock()
         self._deciding = asyncio.Lock()
-        self._unasked: tuple[int, str] | None = None
+        self.unasked: tuple[int, str] | None = None
         """Which question could not be prepared, and why, as it was logged."""
         self._began: tuple[int, float] = (0, 0.0)
         """Which question is being prepared, and since when that is tried."""
@@ -107,9 +107,9 @@ class Comparer:
             if not await self._preparing.prepare(found, await self._owners()):
                 return False
         except ServerError as error:
-            if self._unasked != (found.id, str(error)):  # it is looked at every minute
+            if self.unasked != (found.id, str(error)):  # it is looked at every minute
                 logger.info("v%d is compared later: %s", found.new, error)
-            self._unasked = (found.id, str(error))
+            self.unasked = (found.id, str(error))
             return False
         except AdapterError as error:  # without an answer of both there is nothing to ask
             logger.error("v%d cannot be compared with v%d: %s", found.new, found.old, error)
@@ -182,7 +182,7 @@ class Comparer:
             for account in filter(self._authorization.is_owner, accounts):
                 await self._courier.tell(
                     Notice(
-                        key=f"compare {found.id} {account}", person=account, text=text,
+                        key=comparisons.invited(found, account), person=account, text=text,
                         buttons=blind.buttons(waiting),
                     )
                 )  # fmt: skip

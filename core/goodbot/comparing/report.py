@@ -24,13 +24,15 @@ class Report:
     accepted: Sequence[Acceptance]
     chosen: Sequence[Sum]
     waiting: Comparison | None
+    later: str = ""
+    """Why its answers are not being written now; empty: they are, or are there."""
 
     def data(self) -> dict[str, Any]:
         """For JSON: `acceptance` by version with its 95 % interval, `choices` and `comparison`."""
         return {
             "acceptance": [_with_interval(one) for one in self.accepted],
             "choices": [asdict(one) for one in self.chosen],
-            "comparison": asdict(self.waiting) if self.waiting else None,
+            "comparison": {**asdict(self.waiting), "later": self.later} if self.waiting else None,
         }
 
     def lines(self) -> list[str]:
@@ -43,17 +45,24 @@ class Report:
                 if self.waiting.held
                 else f"{new} is compared"
             )
-            asking = self.waiting.state == "asking"
-            said.append(f"{waits}: {'`compare`' if asking else 'its answers are being written'}")
+            said.append(f"{waits}: {prepared(self.waiting, self.later)}")
         return said
 
 
-async def of(store: Store, pool: Pool) -> Report:
-    """As things stand now."""
+def prepared(question: Comparison, later: str) -> str:
+    """How far the question is: `compare` once it is asked."""
+    if question.state == "asking":
+        return "`compare`"
+    return f"its answers are not written yet: {later}" if later else "its answers are being written"
+
+
+async def of(store: Store, pool: Pool, waiting: Comparison | None, later: str) -> Report:
+    """As things stand now; of the open question the caller knows."""
     return Report(
         accepted=await store.read(lambda db: acceptance.by_version(db, pool, newest=_NEWEST)),
         chosen=await store.read(lambda db: comparisons.sums(db, pool)),
-        waiting=await store.read(lambda db: comparisons.current(db, pool)),
+        waiting=waiting,
+        later=later,
     )
 
 

@@ -154,7 +154,13 @@ def _last_run(last: dict[str, str]) -> Check:
         return warn("training", text, "keep rating, good answers too; it is tried again")
     if last["state"] == "activated":
         return ok("training", "the last run passed its gate; `goodbot why` tells what it changed")
-    return ok("training", text)
+    if last["state"] == "released":  # its reason is the gate's, of when it went live
+        return ok(
+            "training", "what the last run trained is not to be used: `goodbot adapters` says why"
+        )
+    return ok(
+        "training", f"the last run ended without a version: {last['reason']}".removesuffix(": ")
+    )
 
 
 def _model(examined: Examined) -> str:

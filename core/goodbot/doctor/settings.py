@@ -61,9 +61,8 @@ def _connectors(examined: Examined) -> list[Callable[[Examined], Check | None]]:
     def look(name: str) -> Check | None:
         try:
             if name not in specs:
-                known = [spec for spec in specs if spec != "terminal"]
                 raise settings.where("connectors").error(
-                    name, f"no connector is named {name!r}; {instead(name, known)}"
+                    name, f"no connector is named {name!r}; {instead(name, specs)}"
                 )
             settings.connector(name, specs[name].settings)
         except ConfigError as error:

@@ -102,7 +102,8 @@ class OwnerNews:
                 key = news_key(run.id, owner)
                 if run.state == "released" and row is not None and row.version != active:
                     if await self._store.read(lambda db, k=key: news.told(db, k)):
-                        await self._tell(f"withdrawn {key}", owner, withdrawn(row, active))
+                        now = await self._registry.wanted()
+                        await self._tell(f"withdrawn {key}", owner, withdrawn(row, now))
                 elif text := await self._verdict(found, number, row, active):
                     await self._tell(key, owner, text)
 
@@ -217,7 +218,7 @@ def news_key(run: int, owner: str) -> str:
 def live(version: int, made_of: news.Material, reason: str) -> str:
     """A new version answers."""
     return (
-        f"v{version} is live. It learnt from {counted(made_of)}.\n{reason}\n"
+        f"v{version} is live. It learnt from {_learnt(made_of)}.\n{reason}\n"
         "`/rl why` shows before and after, `/rl rollback` takes it back."
     )
 
@@ -249,11 +250,26 @@ def without(sent: set_aside.Sent) -> str:
 
 
 def counted(made_of: news.Material) -> str:
-    """`40 rated answers of 2 people (24 good, 16 bad; 9 by other models)`; ties are none."""
-    total = made_of.good + made_of.bad
+    """`32 rated answers of 2 people (20 good, 12 bad; 9 by other models)`: what was learnt from."""
+    total = made_of.trained
+    answers = "rated answer" if total == 1 else "rated answers"
+    middle = total - made_of.good - made_of.bad
+    between = f", {middle} in between" if middle else ""
     people = f" of {made_of.raters} people" if made_of.raters > 1 else ""
     others = f"; {made_of.off_policy} by other models" if made_of.off_policy else ""
-    return f"{total} rated answers{people} ({made_of.good} good, {made_of.bad} bad{others})"
+    return f"{total} {answers}{people} ({made_of.good} good, {made_of.bad} bad{between}{others})"
+
+
+def kept(made_of: news.Material) -> str:
+    """`8 more were kept to check it`; empty where none were."""
+    if not made_of.held_out:
+        return ""
+    return f"{made_of.held_out} more {'was' if made_of.held_out == 1 else 'were'} kept to check it"
+
+
+def _learnt(made_of: news.Material) -> str:
+    more = kept(made_of)
+    return counted(made_of) + (f"; {more}" if more else "")
 
 
 def _answers(version: int) -> str:

@@ -14,7 +14,7 @@ _DAY = 86400.0
 def unserved(rows: Sequence[AdapterRow], active: int) -> Iterator[tuple[str, str]]:
     """`(subject, text)` of every version that has no effect on the model server."""
     for row in rows:
-        if row.waits == adapters.UNSERVED:
+        if row.waits == adapters.UNSERVED and not row.tainted:
             yield (
                 f"unserved v{row.version}",
                 f"v{row.version} does not answer: {row.waits}. {_answers(active)} does. Trainings go on "

@@ -46,6 +46,12 @@ def of_version(row: AdapterRow, now: Now) -> str:
     return f"does not answer; `rollback {row.version}` lets it"
 
 
+def answering(version: int, *, off: bool) -> str:
+    """`v3 answers now`; while goodbot is off, when it will."""
+    name = f"v{version}" if version else "the base model"
+    return f"{name} answers {'after `resume`: goodbot is off' if off and version else 'now'}"
+
+
 def of_run(run: Run, rows: Sequence[AdapterRow], now: Now) -> str:
     """What came of it: what its version is now, or why there is none."""
     row = next((row for row in rows if row.run == run.id), None)

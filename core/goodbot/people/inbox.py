@@ -38,6 +38,15 @@ class Inbox:
 
         return await self._store.read(operation)
 
+    async def connectors(self, user: UserRef) -> Sequence[str]:
+        """As `ConnectorHost.inbox_connectors`; nothing for whoever may not rate."""
+
+        async def operation(db: aiosqlite.Connection) -> Sequence[str]:
+            viewer = await viewer_of(db, self._authorization, user)
+            return await waiting.connectors(db, viewer) if viewer else ()
+
+        return await self._store.read(operation)
+
 
 async def viewer_of(
     db: aiosqlite.Connection, authorization: Authorization, user: UserRef

@@ -82,6 +82,18 @@ async def tainted(db: aiosqlite.Connection, version: int) -> str:
     return row[0] if row else ""
 
 
+async def withdrawn_twin(
+    db: aiosqlite.Connection, scope: str, sha256: str
+) -> tuple[int, str] | None:
+    """A version of the very same weights that must not be used, and why."""
+    rows = await fetch(
+        db,
+        "SELECT version, tainted FROM adapters WHERE (scope, sha256) = (?, ?) AND tainted <> '' LIMIT 1",
+        (scope, sha256),
+    )
+    return (rows[0][0], rows[0][1]) if rows else None
+
+
 async def move_pointer(
     db: aiosqlite.Connection, scope: str, model: str, expected: int, version: int, now: float
 ) -> bool:
@@ -109,8 +121,10 @@ async def stays(db: aiosqlite.Connection, version: int) -> bool:
 
 
 async def hold(db: aiosqlite.Connection, version: int, why: str) -> None:
-    """A version may answer, but not yet, and why; empty: it waits no more."""
-    await db.execute("UPDATE adapters SET waits = ? WHERE version = ?", (why, version))
+    """A version may answer, but not yet, and why; empty: it waits no more, as what is tainted does."""
+    await db.execute(
+        "UPDATE adapters SET waits = iif(tainted = '', ?, '') WHERE version = ?", (why, version)
+    )
 
 
 async def set_erased(db: aiosqlite.Connection, version: int, now: float) -> None:
@@ -158,26 +172,31 @@ async def mark(
     reason: str,
     *,
     again: bool = False,
+    everything: bool = False,
 ) -> list[int]:
-    """Mark the adapters of these runs, and all that descend from them; returns the newly marked.
+    """Mark the adapters of these runs, their copies, and all that descend from them: which, newly.
 
     Their runs are `released`, so that the other ratings can train again, and a switch asks the
     scheduler for it (`retrain_switch`). With `again`, those that are tainted already get this
-    reason as well.
+    reason as well; with `everything` all versions get it.
     """
-    if not stale:
+    if not (stale or everything):
         return []
     lineage: set[int] = set()
+    weights: set[str] = set()  # what was exported and imported again is the same thing
     fresh: list[int] = []
     for adapter in await all_of(db, scope):  # parents come before their children
         if adapter.tainted and not again:
             continue
-        if adapter.run in stale or adapter.parent in lineage:
+        marked = adapter.run in stale or adapter.parent in lineage or adapter.sha256 in weights
+        if marked or everything:
             lineage.add(adapter.version)
+            weights.add(adapter.sha256)
             if not adapter.tainted:
                 fresh.append(adapter.version)
             await db.execute(
-                "UPDATE adapters SET tainted = ? WHERE version = ?", (reason, adapter.version)
+                "UPDATE adapters SET tainted = ?, waits = '' WHERE version = ?",
+                (reason, adapter.version),
             )
             await db.execute(
                 "UPDATE runs SET state = 'released' WHERE id = ? AND state IN ('running', 'activated')",

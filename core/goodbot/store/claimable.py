@@ -73,7 +73,8 @@ class Candidate:
     seq: int
     """The newest event behind its labels; candidates are ordered by it."""
     age: int = 0
-    """Adapters of the line that is trained on which are newer than the one that wrote the answer."""
+    """Adapters of the line that is trained on which are newer than the one that wrote the answer; where
+    that was another model, those that were made since."""
     replayed: bool = False
     """An earlier run has learnt from it: it trains once more, and is not held out."""
 
@@ -175,7 +176,10 @@ async def candidates(
             Candidate(
                 turn=turn, labels=json.loads(labels), seq=seq,
                 held_out_before=bool(held), replayed=id_ in repeated,
-                age=sum(version > turn.version for version in line) if own else 0,
+                age=sum(
+                    version > turn.version if own else made_at > turn.created_at
+                    for version, made_at in line
+                ),
             )
         )  # fmt: skip
     return result
@@ -242,16 +246,16 @@ async def _repeated(db: aiosqlite.Connection, pool: Pool, wanted: int) -> list[s
     return [row[0] for row in drawn[:wanted]]
 
 
-async def _lineage(db: aiosqlite.Connection, version: int) -> list[int]:
-    """A version and those that it was trained on, newest first."""
+async def _lineage(db: aiosqlite.Connection, version: int) -> list[tuple[int, float]]:
+    """A version and those that it was trained on, newest first, with when each was made."""
     rows = await fetch(
         db,
-        "WITH RECURSIVE line (version, parent) AS (SELECT version, parent FROM adapters"
-        " WHERE version = ? UNION SELECT a.version, a.parent FROM adapters a"
-        " JOIN line ON a.version = line.parent) SELECT version FROM line ORDER BY version DESC",
+        "WITH RECURSIVE line (version, parent, at) AS (SELECT version, parent, created_at FROM adapters"
+        " WHERE version = ? UNION SELECT a.version, a.parent, a.created_at FROM adapters a"
+        " JOIN line ON a.version = line.parent) SELECT version, at FROM line ORDER BY version DESC",
         (version,),
     )
-    return [row[0] for row in rows]
+    return [(version, made_at) for version, made_at in rows]
 
 
 async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:

@@ -90,6 +90,11 @@ class Sum:
     tally: Tally
 
 
+def invited(comparison: Comparison, account: str) -> str:
+    """Under which it is kept that somebody was shown the first pair."""
+    return f"compare {comparison.id} {account}"
+
+
 async def open_(
     db: aiosqlite.Connection, pool: Pool, *, run: int, old: int, new: int, held: bool, now: float
 ) -> None:

@@ -68,14 +68,16 @@ class Material:
     """What one run was made of. Times are seconds since the epoch."""
 
     trained: int
+    """What they have learnt from: `good`, `bad`, and what a policy has in the middle."""
     held_out: int
+    """Kept to check what was learnt; the numbers below are without them."""
     good: int
     bad: int
     raters: int
     since: float
     until: float
     off_policy: int = 0
-    """Of the good and the bad ones, answers of other models."""
+    """Of those trained on, answers of other models."""
 
 
 async def level(
@@ -177,11 +179,11 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> Material:
         " JOIN turns t ON t.id = i.turn WHERE i.weight > 0 AND i.run IN (SELECT value FROM json_each(:runs))"
         " AND i.run = (SELECT max(o.run) FROM run_items o WHERE o.turn = i.turn"
         " AND o.run IN (SELECT value FROM json_each(:runs))))"
-        " SELECT coalesce(sum(split = 'train'), 0), coalesce(sum(split = 'held_out'), 0),"
-        " coalesce(sum(reward > 0), 0), coalesce(sum(reward <= 0), 0),"
-        " (SELECT count(DISTINCT l.key) FROM items, json_each(items.labels) l),"
+        " SELECT count(*), (SELECT count(*) FROM items WHERE split = 'held_out'),"
+        " coalesce(sum(reward > 0), 0), coalesce(sum(reward < 0), 0),"
+        " (SELECT count(DISTINCT l.key) FROM items, json_each(items.labels) l WHERE split = 'train'),"
         " coalesce(min(created_at), 0.0), coalesce(max(created_at), 0.0),"
-        " coalesce(sum(reward <> 0 AND answered_by <> ''), 0) FROM items",
+        " coalesce(sum(answered_by <> ''), 0) FROM items WHERE split = 'train'",
         {"runs": json.dumps(list(runs))},
     )
     (found,) = rows

@@ -229,5 +229,5 @@ async def judged(db: aiosqlite.Connection, pool: Pool, run: int) -> list[dict[st
 
 async def _disown(db: aiosqlite.Connection, run: int, reason: str) -> None:
     await db.execute(
-        "UPDATE adapters SET tainted = ? WHERE run = ? AND tainted = ''", (reason, run)
+        "UPDATE adapters SET tainted = ?, waits = '' WHERE run = ? AND tainted = ''", (reason, run)
     )

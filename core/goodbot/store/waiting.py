@@ -92,6 +92,20 @@ async def page(
     return [_waiting(row) for row in rows]
 
 
+async def connectors(db: aiosqlite.Connection, viewer: Viewer) -> list[str]:
+    """Of which there are answers that they may see, rated or not; their names are looked up one by one."""
+    rows = await fetch(
+        db,
+        "WITH RECURSIVE names (name) AS (SELECT min(connector) FROM turns UNION ALL"  # noqa: S608
+        " SELECT (SELECT min(connector) FROM turns WHERE connector > name) FROM names"
+        " WHERE name IS NOT NULL)"
+        " SELECT name FROM names WHERE name IS NOT NULL AND EXISTS (SELECT 1 FROM turns t"
+        f" LEFT JOIN retries r ON r.turn = t.id WHERE t.connector = name AND {_SEEN} AND {STANDING})",
+        viewer.values(),
+    )
+    return [name for (name,) in rows]
+
+
 def _waiting(row: Row) -> Waiting:
     _, turn, connector, kind, question, answer, created_at, version, label, stars, source = row
     if label is not None and stars is None and is_stars(source):

@@ -171,6 +171,10 @@ class RecordingHost:
         ]
         return found[:limit]
 
+    async def inbox_connectors(self, user: UserRef) -> Sequence[str]:
+        """Those of `waiting`."""
+        return sorted({entry.connector for entry in self.waiting})
+
     def learning(self) -> str:
         """What `trains` says."""
         return self.trains

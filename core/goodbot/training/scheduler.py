@@ -211,7 +211,8 @@ class Scheduler:
         if await self._registry.activate(clean, expected=active):
             await self._store.write(lambda db: access.set_switch(db, self._retrain, ""))
             why = (await self._registry.row(active)).tainted or "one before it is not to be used"
-            logger.warning("v%d was withdrawn, v%d answers: %s", active, clean, why)
+            now = f"v{clean}" if clean else "the base model"
+            logger.warning("v%d was withdrawn, %s answers: %s", active, now, why)
 
     async def _held_back(self) -> str:
         """After a verdict that was no success, the same ratings are not tried over and over."""

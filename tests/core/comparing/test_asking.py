@@ -9,7 +9,7 @@ from goodbot.adapters.registry import NotServedError
 from goodbot.comparing.comparer import LOST
 from goodbot.config import Grants, ServingConfig
 from goodbot.errors import ServerError
-from goodbot.store import adapters
+from goodbot.store import adapters, people
 
 from tests.core.builders import Bot, check, open_bot, rows, until
 from tests.core.comparing.asking import (
@@ -699,3 +699,24 @@ async def test_files_that_are_gone_are_no_reason_to_ask_for_ever(tmp_path: Path)
         assert await states(bot) == ["superseded"]
         assert await bot.app.registry.active() == 0
         assert (await bot.app.registry.row(1)).waits == ""
+
+
+async def test_a_word_counts_only_for_a_question_that_was_shown_there(tmp_path: Path) -> None:
+    """In the invitation, or as `compare` shows it; a press and a number name their question."""
+    async with open_asking(tmp_path) as bot:
+        await trained(bot)
+        await asked(bot)
+        first = await bot.command("compare", "a")
+        assert first.startswith("Noted."), "the invitation has shown it"
+        assert (await tally(bot)).open == 4
+        second = await bot.command("compare", "skip")
+        assert second.startswith("Noted."), "it came with the answer to the first"
+        await bot.command("people", "grant owner loopback:phone")
+        await bot.store.write(lambda db: people.link(db, "loopback:owner", "loopback:phone", 1.0))
+        before = await tally(bot)
+        said = await bot.command("compare", "a", user="phone")
+        assert said.startswith("Look at it first, then say `compare a` again.")
+        assert "(3 of 5)" in said, "one person, whatever the account"
+        assert await tally(bot) == before
+        assert (await bot.command("compare", "a", user="phone")).startswith("Noted.")
+        assert await tally(bot) != before

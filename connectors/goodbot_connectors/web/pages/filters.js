@@ -34,8 +34,9 @@ export class Filters {
     return { connector: connector.value, since: from, rated: rated.value, text: text.value.trim() };
   }
 
-  // Connectors that have answers here can be chosen.
-  learn(answers) {
+  // Connectors that have answers can be chosen, though none of theirs is on this page.
+  learn({ answers, connectors = [] }) {
+    for (const name of connectors) this.#add(name);
     for (const answer of answers) this.#add(answer.connector);
   }
 

@@ -57,7 +57,7 @@ class Inbox {
     this.#answers = page.answers;
     this.#more = page.more;
     this.#at = 0;
-    this.filters.learn(page.answers);
+    this.filters.learn(page);
     this.#draw();
   }
 
@@ -72,7 +72,7 @@ class Inbox {
     const fresh = page.answers.filter((answer) => !known.has(answer.turn));
     if (!fresh.length) return;
     this.#answers.push(...fresh);
-    this.filters.learn(fresh);
+    this.filters.learn({ ...page, answers: fresh });
     this.#draw();
   }
 
@@ -105,7 +105,7 @@ class Inbox {
       }
       this.#answers.push(...page.answers);
       this.#more = page.more;
-      this.filters.learn(page.answers);
+      this.filters.learn(page);
     }
     this.#at = Math.min(next, this.#answers.length);
     this.#draw();

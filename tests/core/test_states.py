@@ -1,0 +1,323 @@
+"""Whatever prints a state says what is: every state of versions and runs × every place that tells of it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.adapters import Manifest, importing, publish
+from goodbot.config import ServingConfig
+from goodbot.doctor.data import _last_run
+from goodbot.news import states
+from goodbot.store import adapters, runs
+
+from tests.core.builders import Bot, open_bot
+
+ASKED = "its owners are asked first"
+
+
+async def nothing(bot: Bot) -> None:
+    """Nobody has taught it."""
+
+
+async def refused(bot: Bot) -> None:
+    bot.fake.set(train="refuse")
+    await bot.rated(8)
+    assert (await bot.train()).state == "refused"
+
+
+async def failed(bot: Bot) -> None:
+    bot.fake.set(train="nan")
+    await bot.rated(8)
+    assert (await bot.train()).state == "failed"
+
+
+async def live(bot: Bot) -> None:
+    await bot.rated(8)
+    assert (await bot.train()).state == "activated"
+
+
+async def off(bot: Bot) -> None:
+    await live(bot)
+    await bot.command("off")
+
+
+async def paused_while_it_waits(bot: Bot) -> None:
+    await bot.command("pause")  # before its answers can have been written
+    await live(bot)
+
+
+async def rolled_back(bot: Bot) -> None:
+    await live(bot)
+    await bot.rollback("base")
+
+
+async def pinned(bot: Bot) -> None:
+    await live(bot)
+    await bot.command("adapters", "pin 1")
+    await live(bot)
+
+
+async def tainted(bot: Bot) -> None:
+    """A rating of v1's was taken back, and nothing can replace it: the scheduler withdraws it."""
+    await live(bot)
+    turn = next(iter(await bot.trained_by(1)))
+    await bot.command("pause")
+    await bot.command("undo", turn)
+    await bot.app.scheduler.withdraw_tainted()
+
+
+async def tainted_and_answering(bot: Bot) -> None:
+    await live(bot)
+    await bot.command("pause")
+    await bot.store.write(lambda db: adapters.mark(db, "default", {1}, "it was taken back"))
+
+
+async def left_out(bot: Bot) -> None:
+    await live(bot)
+    await bot.command("rollback", "since 2020-01-01")
+    await bot.command("rollback", "since 2020-01-01 yes")
+
+
+async def begun_anew(bot: Bot) -> None:
+    await live(bot)
+    await brought_in(bot)
+    await bot.command("reset")
+    assert "v1, v2" in await bot.command("reset", "yes")
+
+
+async def forgotten_while_it_waits(bot: Bot) -> None:
+    await live(bot)
+    assert (await bot.app.registry.rows())[0].waits
+    await bot.command("forget", "me")
+    await bot.command("forget", "me yes")
+    await bot.app.eraser.sweep()
+
+
+async def forgotten_while_it_is_tried(bot: Bot) -> None:
+    await forgotten_while_it_waits(bot)
+
+
+async def brought_in(bot: Bot) -> None:
+    """One that somebody else has made, which nobody has let answer."""
+    registry = bot.app.registry
+    version = len(await registry.rows()) + 1
+    folder = bot.fake.path / "given"
+    folder.mkdir()
+    source = Path(__file__).parent / "store/schema_2/adapters/v000002-8543a353eabbcc23"
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        (folder / name).write_bytes((source / name).read_bytes())
+    empty = Manifest(
+        version=version, parent=0, run=None, model=registry.model, files={}, metrics={}, ratings={},
+        source="the PEFT directory given",
+    ).on(registry.base())  # fmt: skip
+    row = importing.record(folder, registry.root, replace(empty, version=version), 1.0)
+    await bot.store.write(lambda db: adapters.add(db, row, registry.scope))
+
+
+async def unserved(bot: Bot) -> None:
+    await live(bot)
+    await bot.store.write(lambda db: adapters.hold(db, 1, adapters.UNSERVED))
+    await bot.store.write(
+        lambda db: adapters.move_pointer(db, "default", bot.app.model.name, 1, 0, 2.0)
+    )
+    await bot.app.registry.refresh()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A way to a state, and what each place must say of it (`!` before: must not)."""
+
+    make: Callable[[Bot], Awaitable[None]]
+    status: tuple[str, ...]
+    why: tuple[str, ...]
+    listed: tuple[str, ...] = ()
+    serving: dict[str, Any] = field(default_factory=dict)
+
+
+HELD = {"ask": "before"}
+CASES = (
+    Case(nothing, ("base model answers", "!last run"), ("Nothing is trained yet", "0 of 8")),
+    Case(
+        refused, ("base model answers", "last run: refused: "),
+        ("Nothing is trained yet", "The last training: refused: "),
+    ),
+    Case(
+        failed, ("base model answers", "last run: failed: "),
+        ("Nothing is trained yet", "The last training: failed: "),
+    ),
+    Case(live, ("v1 answers", "last run: v1 answers. The gate: better"), ("v1 answers: base → v1",)),
+    Case(
+        off, ("off: the base model answers", "last run: v1 answers after `resume`"),
+        ("goodbot is off: the base model answers",),
+    ),
+    Case(
+        live, ("the base model answers", f"last run: v1 waits: {ASKED}", "v1 waits for what its owners"),
+        ("The base model answers. v1 waits: ", ASKED, "It learnt from 6 rated answers", "; 2 more were kept"),
+        (f"waits: {ASKED}",), HELD,
+    ),
+    Case(
+        paused_while_it_waits, ("its answers are not written yet: `resume`", "!being written"),
+        ("The base model answers. v1 waits: ",), (f"waits: {ASKED}",), HELD,
+    ),
+    Case(
+        live, ("the base model answers", "last run: v1 waits: it is tried", "v1 is tried on 50%"),
+        ("The base model answers. v1 waits: it is tried on a share",), ("waits: it is tried",),
+        {"canary": 0.5},
+    ),
+    Case(
+        rolled_back, ("the base model answers", "last run: v1 does not answer; `rollback 1`"),
+        ("The base model answers. v1 does not answer; `rollback 1` lets it",),
+    ),
+    Case(
+        pinned, ("v1 answers", "last run: v2 waits: the version that answers is pinned"),
+        ("v1 answers: base → v1",), ("waits: the version that answers is pinned", "pinned"),
+    ),
+    Case(
+        unserved, ("the base model answers", "last run: v1 waits: the model server", "v1 waits: the model"),
+        ("The base model answers. v1 waits: the model server does not",), ("waits: the model server",),
+    ),
+    Case(
+        tainted, ("the base model answers", "last run: v1 is not to be used: a rating"),
+        ("The base model answers. v1 is not to be used: a rating",), ("not to be used: a rating",),
+    ),
+    Case(
+        tainted_and_answering, ("v1 answers until it is replaced: it was taken back",),
+        ("v1 answers: base → v1", "It answers until it is replaced: it was taken back"),
+        ("not to be used: it was taken back",),
+    ),
+    Case(
+        left_out, ("the base model answers", "last run: v1 is not to be used: ratings that it was trained"),
+        ("The base model answers. v1 is not to be used: ratings",), ("in quarantine",),
+    ),
+    Case(
+        begun_anew, ("the base model answers", "last run: v1 is not to be used: "),
+        ("The base model answers. v2 is not to be used: `reset`",), ("not to be used: `reset`",),
+    ),
+    Case(
+        forgotten_while_it_waits,
+        ("the base model answers", "last run: v1 is not to be used: somebody", "files are removed"),
+        ("v1 is not to be used: somebody whose words", "its files are removed"),
+        ("not to be used: somebody", "files removed"), HELD,
+    ),
+    Case(
+        forgotten_while_it_is_tried,
+        ("the base model answers", "last run: v1 is not to be used: somebody", "!is tried"),
+        ("v1 is not to be used: somebody whose words",), ("not to be used: somebody",), {"canary": 0.5},
+    ),
+    Case(
+        brought_in, ("the base model answers", "!last run"),
+        ("The base model answers. v1 does not answer; `rollback 1` lets it",), ("imported",),
+    ),
+)  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def made(home: Path, case: Case) -> AsyncGenerator[Bot]:
+    serving = ServingConfig(history=0, **{"ask": "never", **case.serving})
+    async with open_bot(home, sections={"serving": serving}) as bot:
+        await case.make(bot)
+        yield bot
+
+
+def lacks(text: str, wanted: tuple[str, ...]) -> list[str]:
+    """What it should say and does not, or the other way round."""
+    return [word for word in wanted if (word.lstrip("!") in text) is word.startswith("!")]
+
+
+@pytest.mark.parametrize(
+    "case", CASES, ids=[f"{case.make.__name__} {' '.join(case.serving)}".strip() for case in CASES]
+)
+async def test_every_place_says_what_is(tmp_path: Path, case: Case) -> None:
+    async with made(tmp_path, case) as bot:
+        told = {
+            "status": await bot.command("status"),
+            "why": await bot.command("why"),
+            "adapters": await bot.command("adapters"),
+        }
+        rows = await bot.app.registry.rows()
+        active = await bot.app.registry.active()
+        for row in rows:
+            told[f"show {row.version}"] = await bot.command("adapters", f"show {row.version}")
+        wanted = {"status": case.status, "why": case.why, "adapters": case.listed}
+        missing = {place: lacks(told[place], words) for place, words in wanted.items()}
+        assert not any(missing.values()), (missing, told)
+        everything = "\n".join(told.values())
+        assert "activated" not in everything
+        assert "superseded" not in everything
+        assert ("Nothing is trained yet" in everything) is (not rows)
+        for line in everything.splitlines():
+            gone = "not to be used" in line or "removed" in line
+            assert not (gone and "wait" in line), line
+            assert not ("pinned" in line and "removed" in line), line
+        if not active or (await bot.status())["off"]:
+            assert not re.search(r"v\d+ answers(?! after)", everything)
+        for row in rows:
+            if row.run:
+                learnt = f"learnt from {len(await learnt_by(bot, row.run))} rated answers"
+                assert learnt in told[f"show {row.version}"]
+        found = await bot.store.read(lambda db: runs.last_runs(db, "default"))
+        if found:
+            line = _last_run({"state": found[0].state, "reason": found[0].reason})
+            assert "activated" not in line.text
+            assert "released" not in line.text
+
+
+async def learnt_by(bot: Bot, run: int) -> list[Any]:
+    query = "SELECT turn FROM run_items WHERE run = ? AND split = 'train' AND weight > 0"
+    return await bot.store.read(lambda db: db.execute_fetchall(query, (run,)))
+
+
+def test_every_state_of_a_run_has_its_words() -> None:
+    """Those that the schema knows; without a version, with one, whatever has become of it."""
+    run = runs.Run(
+        id=1, state="", parent=0, why="", reason="better", backend="", model="m", started_at=0.0,
+        finished_at=1.0,
+    )  # fmt: skip
+    row = adapters.AdapterRow(
+        version=1, parent=0, run=1, directory="", sha256="", model="m", tainted="", baseline={},
+        metrics={}, created_at=0.0,
+    )  # fmt: skip
+    now = states.Now(model="m", active=0)
+    for state in ("running", "activated", "refused", "failed", "superseded", "released"):
+        for rows in ([], [row], [replace(row, waits="w")], [replace(row, tainted="t", waits="w")]):
+            told = states.of_run(replace(run, state=state), rows, now)
+            assert state not in told or state in ("refused", "failed")
+            assert "waits" not in told or "not to be used" not in told
+    other = states.of_version(replace(row, model="n"), now)
+    assert other == "belongs to n", "`rollback 1` would refuse it"
+    assert states.of_version(row, replace(now, active=1)) == "answers"
+
+
+async def test_what_is_withdrawn_comes_back_by_no_copy(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await live(bot)
+        registry = bot.app.registry
+        [first] = await registry.rows()
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        for name in ("adapter_config.json", "adapter_model.safetensors"):
+            (copy / name).write_bytes((registry.root / first.directory / name).read_bytes())
+        known = Manifest(
+            version=2, parent=0, run=None, model=registry.model, files={}, metrics={}, ratings={},
+            source="a copy",
+        ).on(registry.base())  # fmt: skip
+        directory, found = publish(copy, registry.root, known)
+        row = replace(
+            first, version=2, run=None, directory=directory.name,
+            sha256=found.files["adapter_model.safetensors"],
+        )  # fmt: skip
+        assert row.sha256 == first.sha256
+        await bot.store.write(lambda db: adapters.add(db, row, registry.scope))
+        turn = next(iter(await bot.trained_by(1)))
+        await bot.command("pause")
+        await bot.command("undo", turn)
+        assert "v2 is not to be used" in await bot.command("rollback", "2")
+        twin = await bot.store.read(lambda db: adapters.withdrawn_twin(db, "default", row.sha256))
+        assert twin is not None
+        assert twin[0] in (1, 2)
