@@ -184,6 +184,10 @@ class ConnectorSetup(ABC):
         """
         return None
 
+    def addresses(self) -> Sequence[str]:
+        """What it calls, by the settings; for the doctor, which says what goes through a proxy."""
+        return ()
+
     def listens(self) -> str:
         """`host:port` where the connector itself takes calls, by the settings; empty for nowhere."""
         return ""

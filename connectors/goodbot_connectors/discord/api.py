@@ -16,6 +16,7 @@ import discord
 from discord.http import HTTPClient, Ratelimit, Route
 from goodbot.clock import Clock
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.proxies import proxy_url
 from goodbot.secrets import Secret
 
 from goodbot_connectors.discord.config import TOKEN
@@ -88,9 +89,14 @@ class _Http(HTTPClient):
             self._buckets[key] = _Bucket(self.max_ratelimit_timeout)
         return super().get_ratelimit(key)
 
+    async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        self.proxy = proxy_url(str(url))
+        return await super().ws_connect(url, compress=compress)
+
     async def request(self, route: Route, **options: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         if self._base:
             route.url = self._base + route.url.removeprefix(Route.BASE)
+        self.proxy = proxy_url(route.url)  # read at once, before anything else may run
         return await super().request(route, **options)
 
 

@@ -192,6 +192,8 @@ class Gateway:
                 raise FatalConnectorError(_FATAL[closed.code]) from None
             self._forget()
             return _End.OVER
+        except FatalConnectorError:  # a proxy that cannot be used
+            raise
         except Exception as error:  # no network, a proxy's page, bytes that are no zlib
             logger.info("discord: the gateway: %s", type(error).__name__)
             return _End.DOWN

@@ -19,6 +19,7 @@ from goodbot_connectors.discord.identity import Identity as Account
 from goodbot_connectors.discord.snowflake import identifier
 from goodbot_connectors.fields import sub
 
+_REST, _GATEWAY = "https://discord.com/api/v10", "wss://gateway.discord.gg/"
 _PORTAL = "https://discord.com/developers/applications"
 _INTENT = "discord.com/developers/applications, Bot, Privileged Gateway Intents, Message Content"
 _CONTENT_FLAGS = 1 << 18 | 1 << 19
@@ -85,6 +86,10 @@ class DiscordSetup(ConnectorSetup):
             text="\n".join(lines) + "\n", file="", permissions=permissions.explained(), link=link,
             of_account=True,
         )  # fmt: skip
+
+    def addresses(self) -> Sequence[str]:
+        """Where Discord answers."""
+        return self.settings.api_base or _REST, self.settings.gateway or _GATEWAY
 
     async def identify(self) -> Identity:
         """Whose token it is, and where one writes to it."""

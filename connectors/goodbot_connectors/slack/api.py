@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 from goodbot.clock import Clock
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.proxies import proxy_url
 from goodbot.secrets import Secret
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
@@ -36,7 +37,7 @@ _TRY_AGAIN = {
     "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org",
     "server_error", "rollup_error", "accesslimited",
 }  # fmt: skip
-_SLACK = "https://slack.com/api/"
+SLACK = "https://slack.com/api/"
 _HOOKS = "https://hooks.slack.com/"
 _TRIES = 4
 _LONGEST_PAUSE = 60.0
@@ -73,11 +74,13 @@ class Api:
             )
         self._clock = clock
         self._bot, self._app = bot, app or Secret("")
+        proxy = proxy_url(base or SLACK)
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_SECONDS))
         self._client: Any = AsyncWebClient(
-            token=bot.reveal(), base_url=base or _SLACK, session=self._session, logger=LOGGER,
+            token=bot.reveal(), base_url=base or SLACK, session=self._session, logger=LOGGER,
             retry_handlers=[],  # ours: slack_sdk's would post a message again after a reset
         )  # fmt: skip
+        self._client.proxy = proxy  # it would take one of the environment for this machine, too
         self._elsewhere = base.removesuffix("/").removesuffix("api") if base else _HOOKS
         self.scopes: frozenset[str] = frozenset()
         """What the bot token may, as Slack said with the last answer."""
@@ -120,7 +123,9 @@ class Api:
             return
         try:
             body = {"delete_original": True}
-            async with self._session.post(response_url, json=body, allow_redirects=False) as answer:
+            async with self._session.post(
+                response_url, json=body, allow_redirects=False, proxy=proxy_url(response_url)
+            ) as answer:
                 await answer.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             logger.info("slack: an offer stays where it was: %s", type(error).__name__)

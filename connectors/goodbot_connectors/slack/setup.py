@@ -10,7 +10,7 @@ from goodbot.errors import ConnectorError, RetriableError
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission
 
 from goodbot_connectors.slack import manifest
-from goodbot_connectors.slack.api import Api, RefusedError
+from goodbot_connectors.slack.api import SLACK, Api, RefusedError
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings
 from goodbot_connectors.slack.identity import Identity as Account
 
@@ -22,6 +22,7 @@ _WHERE = {
     APP_TOKEN: "Basic Information, “App-Level Tokens”",
     SIGNING_SECRET: "Basic Information, “Signing Secret”",
 }
+_SOCKETS = "wss://wss-primary.slack.com"
 _NEW_APP = "https://api.slack.com/apps?new_app=1"
 _AGAIN = (
     "put the manifest of `goodbot manifest slack` in at api.slack.com/apps (App Manifest), then "
@@ -85,6 +86,12 @@ class SlackSetup(ConnectorSetup):
             permissions=tuple(Permission(name=s, why=manifest.WHY[s]) for s in manifest.scopes()),
             link=_NEW_APP,
         )
+
+    def addresses(self) -> Sequence[str]:
+        """Where Slack answers."""
+        if self.settings.api_base:
+            return (self.settings.api_base,)
+        return (SLACK, _SOCKETS) if self.settings.mode == "socket" else (SLACK,)
 
     def listens(self) -> str:
         """Where the proxy brings Slack's requests, in HTTP mode."""

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 from aiohttp import web
 from goodbot.connector import ConnectorHost
 from goodbot.errors import FatalConnectorError, RetriableError
+from goodbot.proxies import proxy_url
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
@@ -79,7 +80,7 @@ class Socket:
         self._handler = handler
         client: Any = handler.client
         client.issue_new_wss_url = self._again
-        client.wss_uri = url
+        client.wss_uri, client.proxy = url, proxy_url(url)
         client.on_message_listeners.append(self._farewell)
         try:
             async with asyncio.timeout(_CONNECT):
@@ -134,6 +135,9 @@ class Socket:
             self._failures += error.retry_after > _LONGEST_PAUSE
             raise
         self._failures = 1
+        if self._handler is not None:
+            client: Any = self._handler.client
+            client.proxy = proxy_url(url)
         return url
 
     async def _look_after(self, client: Any) -> None:

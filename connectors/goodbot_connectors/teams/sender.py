@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.proxies import proxy_url
 from msrest.pipeline import AsyncHTTPSender, Request, Response
 from msrest.universal_http import ClientRequest, HTTPClientResponse
 
@@ -63,8 +64,9 @@ class Sender(AsyncHTTPSender[Any, Any]):
         headers = {**http.headers, **({"Authorization": f"Bearer {token}"} if token else {})}
         try:
             async with self._session.request(
-                http.method, http.url, data=http.data, headers=headers, allow_redirects=False
-            ) as answer:
+                http.method, http.url, data=http.data, headers=headers, allow_redirects=False,
+                proxy=proxy_url(http.url),
+            ) as answer:  # fmt: skip
                 return answer.status, dict(answer.headers), await answer.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise RetriableError(f"Teams cannot be reached: {type(error).__name__}") from None

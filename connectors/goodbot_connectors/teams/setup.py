@@ -23,12 +23,13 @@ from goodbot.setup import (
 from goodbot_connectors.teams import manifest
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
 from goodbot_connectors.teams.keys import METADATA
-from goodbot_connectors.teams.tokens import AccessToken
+from goodbot_connectors.teams.tokens import AccessToken, endpoint
 from goodbot_connectors.teams.wire import fetch
 
 _SECONDS = aiohttp.ClientTimeout(total=10)
 _LEAST = 16
 """Characters of a client secret; Microsoft's have forty."""
+_ANSWERS = "https://smba.trafficmanager.net"
 _UPLOAD = "https://teams.microsoft.com/l/app-management"
 _WHERE = "portal.azure.com, your bot, Configuration, “Manage Password”"
 
@@ -97,6 +98,11 @@ class TeamsSetup(ConnectorSetup):
             link=_UPLOAD,
             of_account=True,
         )
+
+    def addresses(self) -> Sequence[str]:
+        """Where Teams answers."""
+        keys = self.settings.openid_metadata or METADATA
+        return endpoint(self.settings), keys, *(self.settings.service_urls or (_ANSWERS,))
 
     def listens(self) -> str:
         """Where the proxy brings Teams's calls."""

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from goodbot.clock import Clock
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.proxies import proxy_url
 from goodbot.secrets import Secret
 
 from goodbot_connectors.fields import as_json, string
@@ -94,9 +95,10 @@ class AccessToken:
             "grant_type": "client_credentials", "client_id": self._settings.app_id,
             "client_secret": self._password.reveal(), "scope": SCOPE,
         }  # fmt: skip
+        url = endpoint(self._settings)
         try:
             async with self._session.post(
-                endpoint(self._settings), data=form, allow_redirects=False
+                url, data=form, allow_redirects=False, proxy=proxy_url(url)
             ) as answer:
                 status, body = answer.status, as_json(await answer.json(content_type=None))
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:

@@ -23,6 +23,7 @@ from botframework.connector.auth import ConnectorFactory, MicrosoftAppCredential
 from botframework.connector.bot_framework_sdk_client_async import BotFrameworkConnectorConfiguration
 from goodbot.clock import Clock
 from goodbot.errors import RetriableError
+from goodbot.proxies import proxy_url
 from goodbot.secrets import Secret
 from msrest.pipeline import AsyncPipeline
 from msrest.pipeline.universal import RawDeserializer
@@ -127,7 +128,7 @@ class Wire:
 async def fetch(session: aiohttp.ClientSession, url: str) -> Json:
     """The JSON at an address. Raises RetriableError."""
     try:
-        async with session.get(url, allow_redirects=False) as answer:
+        async with session.get(url, allow_redirects=False, proxy=proxy_url(url)) as answer:
             answer.raise_for_status()
             return as_json(await answer.json(content_type=None))
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:

@@ -6,7 +6,9 @@ The token is part of every URL: no error and no log record that names it may lea
 from __future__ import annotations
 
 import logging
+import os
 import re
+import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -14,6 +16,7 @@ from typing import Any
 
 import telegram
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.proxies import proxy_url
 from goodbot.secrets import Secret
 from telegram.error import (
     BadRequest,
@@ -31,6 +34,7 @@ from goodbot_connectors.telegram.config import TOKEN
 from goodbot_connectors.telegram.normalize import Identity
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
+BASE = "https://api.telegram.org/bot"
 REFUSED_PAUSE = 60.0
 """Seconds between two questions for updates that Telegram will not give us now."""
 _LOGGERS = ("httpx", "telegram.Bot")
@@ -66,15 +70,16 @@ class Client:
         self.date = ""
         """The `Date` of Telegram's last answer, as HTTP has it; empty before the first."""
         elsewhere: dict[str, Any] = {"base_url": api_base} if api_base else {}
-        with _proxied():
-            self.raw = _RawRequest(connection_pool_size=1, connect_timeout=10, read_timeout=15)
-            requests = HTTPXRequest(
-                connection_pool_size=16,
-                connect_timeout=10,
-                read_timeout=15,
-                pool_timeout=15,
-                httpx_kwargs={"event_hooks": {"response": [self._remember_date]}},
-            )
+        proxy, options = proxy_url(api_base or BASE), _options()
+        self.raw = _RawRequest(
+            connection_pool_size=1, connect_timeout=10, read_timeout=15,
+            proxy=proxy, httpx_kwargs=options,
+        )  # fmt: skip
+        requests = HTTPXRequest(
+            connection_pool_size=16, connect_timeout=10, read_timeout=15, pool_timeout=15,
+            proxy=proxy,
+            httpx_kwargs={**options, "event_hooks": {"response": [self._remember_date]}},
+        )  # fmt: skip
         self._mask = _Mask(token)
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._mask)
@@ -131,16 +136,12 @@ class Client:
         return error.message.replace(self._token.reveal(), "***")
 
 
-@contextmanager
-def _proxied() -> Generator[None]:
-    """A proxy of the environment that cannot be used, in one sentence: its address may be a secret."""
-    try:
-        yield
-    except (RuntimeError, ValueError):  # SOCKS without its library; a scheme that is no proxy's
-        raise FatalConnectorError(
-            "the proxy for Telegram must be an HTTP proxy: set HTTPS_PROXY to http://HOST:PORT, and "
-            "unset ALL_PROXY (SOCKS is not supported)"
-        ) from None
+def _options() -> dict[str, Any]:
+    """httpx reads no proxy of the environment, we do; certificates that are named there it still takes."""
+    options: dict[str, Any] = {"trust_env": False}
+    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
+        options["verify"] = ssl.create_default_context()
+    return options
 
 
 class _RawRequest(HTTPXRequest):

@@ -11,7 +11,7 @@ from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
 from telegram import WebhookInfo
 
 from goodbot_connectors.telegram.api import Api
-from goodbot_connectors.telegram.client import RefusedError
+from goodbot_connectors.telegram.client import BASE, RefusedError
 from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
 from goodbot_connectors.telegram.menus import menus
 
@@ -62,6 +62,10 @@ class TelegramSetup(ConnectorSetup):
         if value.isascii() and value.isdecimal():
             return ""
         return "a user id on Telegram is a number, no name; pair with a code if you do not know it"
+
+    def addresses(self) -> Sequence[str]:
+        """Where Telegram answers."""
+        return (self.settings.api_base or BASE,)
 
     def listens(self) -> str:
         """Where the proxy brings Telegram's calls, in webhook mode."""

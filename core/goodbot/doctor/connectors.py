@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from goodbot.connector import ConnectorSpec
 from goodbot.doctor.checks import fail, failed, ok, warn
@@ -12,8 +13,9 @@ from goodbot.doctor.data import path
 from goodbot.errors import ConfigError, GoodbotError, RetriableError
 from goodbot.packages import install_line
 from goodbot.plugins import missing_modules
+from goodbot.proxies import proxy
 from goodbot.secrets import FILE, Secrets, SecretStore
-from goodbot.setup import Check, ConnectorSetup, Examined, Probe
+from goodbot.setup import Check, CheckState, ConnectorSetup, Examined, Probe
 from goodbot.setups import prepared, setup_class, wrong_id
 from goodbot.store import channels, inspection, people
 
@@ -73,7 +75,27 @@ async def _account(spec: ConnectorSpec, examined: Examined) -> list[Check]:
         return [ok(spec.name, "its packages and tokens are there; it offers no closer look")]
     asking = prepared(setup, Secrets(spec.secrets, examined.environ), settings, examined.config)
     asking.channels = sorted({*grants.channels, *await _channels(spec.name, examined)})
-    return await _asked(spec, asking, names, examined)
+    through = _proxies(spec, asking, examined)
+    if any(check.state is CheckState.FAIL for check in through):
+        return through
+    return [*through, *await _asked(spec, asking, names, examined)]
+
+
+def _proxies(spec: ConnectorSpec, setup: ConnectorSetup, examined: Examined) -> list[Check]:
+    """Through which proxy its platform is reached; no line where none is."""
+    part = f"{spec.name} proxy"
+    through: dict[str, list[str]] = {}
+    try:
+        for address in setup.addresses():
+            found = proxy(address, examined.environ)
+            where = f"through {found.shown} ({found.variable})" if found else "directly"
+            through.setdefault(where, []).append(urlsplit(address).hostname or address)
+    except GoodbotError as error:
+        return [fail(part, str(error), exit_code=ConfigError.exit_code)]
+    if not [where for where in through if where != "directly"]:
+        return []
+    text = "; ".join(f"{', '.join(hosts)} {where}" for where, hosts in through.items())
+    return [ok(part, text)]
 
 
 async def _channels(name: str, examined: Examined) -> list[str]:

@@ -12,9 +12,12 @@ from typing import ClassVar
 
 from goodbot import processes
 from goodbot.errors import GoodbotError
+from goodbot.proxies import VARIABLES
 
 _ANSWER_SECONDS = 30.0
-_KEPT_ENVIRONMENT = ("HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR")
+_KEPT_ENVIRONMENT = (
+    "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+)  # fmt: skip
 """Where weights and sockets lie is known to the shell that installs; a service has no shell."""
 
 
@@ -78,8 +81,13 @@ class Service:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Paths that it needs of this shell's environment. Never a token: those are stored."""
-        return {name: os.environ[name] for name in _KEPT_ENVIRONMENT if os.environ.get(name)}
+        """What it needs of this shell's environment: paths, and proxies unless they hold a password.
+
+        Never a token: those are stored.
+        """
+        kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if os.environ.get(name)}
+        proxies = {name: value for name in VARIABLES if (value := os.environ.get(name))}
+        return kept | {name: value for name, value in proxies.items() if "@" not in value}
 
 
 class Manager(ABC):

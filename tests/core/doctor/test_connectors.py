@@ -44,6 +44,9 @@ class PigeonSetup(ConnectorSetup):
     def wrong_user_id(cls, value: str) -> str:
         return "" if value.isdecimal() else "a pigeon has a number"
 
+    def addresses(self) -> Sequence[str]:
+        return "https://loft.example/api", "wss://roof.example"
+
     async def identify(self) -> Identity:
         if isinstance(self.trouble, asyncio.TimeoutError):
             await asyncio.Event().wait()
@@ -88,6 +91,29 @@ async def test_all_is_well(tmp_path: Path) -> None:
         ("pigeon token", "pigeon loft", "pigeon people"), CheckState.OK
     )
     assert checks[0].text.startswith("@bird (account 7)")
+
+
+async def test_the_proxy_in_use_is_named_without_its_credentials(tmp_path: Path) -> None:
+    environ = {**TOLD, "HTTPS_PROXY": "http://ada:hush@one.example:3128"}
+    checks = await look(tmp_path, environ=environ)
+    text = "loft.example, roof.example through http://***@one.example:3128 (HTTPS_PROXY)"
+    assert (checks[0].part, checks[0].state, checks[0].text) == (
+        "pigeon proxy",
+        CheckState.OK,
+        text,
+    )
+    checks = await look(tmp_path, environ={**environ, "NO_PROXY": "roof.example"})
+    assert checks[0].text.endswith("(HTTPS_PROXY); roof.example directly")
+    checks = await look(tmp_path, environ={**environ, "NO_PROXY": "*"})
+    assert "pigeon proxy" not in states(checks)
+
+
+async def test_a_proxy_that_cannot_be_used_fails_before_anybody_is_asked(tmp_path: Path) -> None:
+    environ = {**TOLD, "ALL_PROXY": "socks5://ada:hush@one.example:1080"}
+    proxy, _ = await look(tmp_path, environ=environ)
+    assert (proxy.part, proxy.state, proxy.exit_code) == ("pigeon proxy", CheckState.FAIL, 2)
+    assert "SOCKS is not supported" in proxy.text
+    assert "hush" not in proxy.text
 
 
 async def test_none_is_configured(tmp_path: Path) -> None:

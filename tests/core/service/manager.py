@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.proxies import VARIABLES
 
 _PROGRAMS = Path(__file__).with_name("programs.py")
 
@@ -34,7 +35,10 @@ class FakeManager:
         self.person.mkdir()
         patch.setenv("HOME", str(self.person))
         patch.setenv("XDG_CONFIG_HOME", str(self.person / ".config"))
-        for name in ("HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR", "GOODBOT_HOME"):
+        for name in (
+            "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "TMPDIR", "GOODBOT_HOME", "SSL_CERT_FILE",
+            "SSL_CERT_DIR", *VARIABLES,
+        ):  # fmt: skip
             patch.delenv(name, raising=False)
 
     def set(self, **how: Any) -> None:

@@ -112,6 +112,18 @@ def test_no_token_gets_into_it(systemd: FakeManager, monkeypatch: pytest.MonkeyP
     assert "Environment=HF_HOME=/somewhere/hub\n" in unit
 
 
+def test_the_unit_knows_the_proxy_but_no_password(
+    systemd: FakeManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "10.0.0.0/8")
+    monkeypatch.setenv("ALL_PROXY", "http://ada:hush@proxy.example:3128")
+    _, unit = service.render(systemd.person / ".goodbot")
+    assert "Environment=HTTPS_PROXY=http://proxy.example:3128\n" in unit
+    assert "Environment=NO_PROXY=10.0.0.0/8\n" in unit
+    assert "hush" not in unit
+
+
 def test_install_status_uninstall(systemd: FakeManager) -> None:
     home = systemd.person / ".goodbot"
     (systemd.person / ".config").mkdir()
