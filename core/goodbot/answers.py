@@ -16,6 +16,7 @@ from goodbot.models import ResolvedModel
 from goodbot.people.admission import REPLACED
 from goodbot.people.authorization import person
 from goodbot.prompts import Room, TooLongError
+from goodbot.serving.upstream import StatusError
 from goodbot.store import Store, retries, turns
 from goodbot.store.retries import Retry
 from goodbot.training.settings import shape
@@ -25,6 +26,7 @@ from goodbot.writing import Asked, Writer, ids, turn_id
 logger = logging.getLogger(__name__)
 
 _NO_MODEL = "I cannot answer right now: my model is not running. Please try again in a moment."
+_REFUSED = "I cannot answer that: my model's server refuses it. Whoever runs me sees why with `/rl status`."
 _FORGOTTEN = (
     "Somebody was forgotten while I answered, and this answer with them. Ask again if you like."
 )
@@ -159,7 +161,7 @@ def _told(error: Exception, event: Event) -> str:
         text = str(error)
         return f"{text[0].upper()}{text[1:]}."
     logger.error("no answer: %s", error, extra=ids(event))
-    return _NO_MODEL
+    return _REFUSED if isinstance(error, StatusError) else _NO_MODEL
 
 
 @contextlib.asynccontextmanager

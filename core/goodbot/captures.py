@@ -16,7 +16,7 @@ from goodbot.turns import Turn, turn_id
 LONGEST = 8 * 1024 * 1024
 """Characters of a prompt and its answer together: more than any model reads."""
 _MESSAGES = 20_000
-_DEEPEST = 32
+_DEEPEST = 160
 _KINDS = ("main", "side")
 _INT32 = 2**31
 _NOT_SHOWN = {"image_url": "[image]", "input_image": "[image]", "image": "[image]"}

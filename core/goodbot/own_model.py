@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goodbot.errors import ServerError
 from goodbot.events import ChannelRef, Message, UserRef
@@ -20,11 +20,16 @@ from goodbot.sampling import UNFILTERED, Filters
 from goodbot.secrets import Secret
 from goodbot.server import Piece
 
+if TYPE_CHECKING:
+    from goodbot.serving.manners import Manners
+
 ALIAS = "goodbot"
 """What the model is called by those who want whatever is live; `goodbot-v7` is one version of it."""
 TOOLS = "tools"
 """The first message of a prompt may carry the declarations of the tools that the model was shown, as
 `tools` of OpenAI's API has them: with them a stored prompt is whole."""
+FORM = "form"
+"""And in which form a server got it that refuses it as it is (`goodbot.server.Generated.form`)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +66,8 @@ class FarSide:
     """Whether `fields` ask for token ids and log-probs that are those of the request's temperature."""
     filters: Filters = UNFILTERED
     """What an answer to these fields is drawn through."""
+    manners: Manners | None = None
+    """What the server refuses; what is learnt of it is put there."""
     own: bool = False
     """Whether those log-probs are the policy's own, of before `filters`."""
 
@@ -148,9 +155,25 @@ def with_tools(messages: Sequence[Message], tools: Sequence[Any]) -> list[Messag
 
 def without_tools(messages: Sequence[Message]) -> tuple[list[Message], list[Any]]:
     """A prompt as APIs want it: its messages, and its tools apart."""
+    messages, _ = without_form(messages)
     if not messages or TOOLS not in messages[0]:
         return list(messages), []
     first, *rest = messages
     tools = first[TOOLS]
     plain = {key: value for key, value in first.items() if key != TOOLS}
     return [plain, *rest], list(tools) if isinstance(tools, list) else []  # pyright: ignore[reportUnknownArgumentType]
+
+
+def with_form(messages: Sequence[Message], form: str) -> list[Message]:
+    """A prompt that says in which form it was sent; without one, as it is."""
+    plain, _ = without_form(messages)
+    return [{**plain[0], FORM: form}, *plain[1:]] if form and plain else plain
+
+
+def without_form(messages: Sequence[Message]) -> tuple[list[Message], str]:
+    """A prompt as it was meant, and the form in which it was sent."""
+    if not messages or FORM not in messages[0]:
+        return list(messages), ""
+    first, *rest = messages
+    plain = {key: value for key, value in first.items() if key != FORM}
+    return [plain, *rest], str(first[FORM])

@@ -20,6 +20,7 @@ from goodbot.config import ServingConfig
 from goodbot.errors import GoodbotError
 from goodbot.events import Message
 from goodbot.models.architecture import Architecture
+from goodbot.own_model import without_form
 from goodbot.store.turns import Exchange
 from goodbot.turns import Turn
 
@@ -30,6 +31,9 @@ _USUAL = 30_000
 _MESSAGE, _TEMPLATE = 8, 64
 """Tokens that a chat template puts around one message, and before all of them, at most."""
 _ATTACHED = "\n\n[Attached, and not visible to you: {}]"
+
+_IMAGE = "[image]"
+"""What captures have in the place of one."""
 
 
 class TooLongError(GoodbotError):
@@ -81,7 +85,7 @@ def question(text: str, attachments: Sequence[str]) -> str:
 
 def is_wordless(text: str) -> bool:
     """Whether a message has no words but those about what was attached."""
-    rest = text.strip()
+    rest = text.replace(_IMAGE, "").strip()
     begins, _, ends = _ATTACHED.strip().partition("{}")
     return not rest or (rest.startswith(begins) and rest.find(ends) == len(rest) - len(ends))
 
@@ -137,7 +141,7 @@ def again(earlier: Turn, hint: Hint, room: Room) -> Prompt:
         earlier = earlier.without(lambda id_, who, oldest=oldest: (id_, who) == oldest)
     return Prompt(
         messages=[
-            *earlier.messages,
+            *without_form(earlier.messages)[0],
             {"role": "assistant", "content": earlier.response},
             {"role": "user", "content": hint.told},
         ],

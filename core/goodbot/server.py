@@ -129,6 +129,8 @@ class Generated:
     the server does not tell."""
     filters: Filters | None = None
     """What was applied, where that is not what the request asked for."""
+    form: str = ""
+    """In which of `goodbot.serving.manners.FORMS` the server got the prompt; empty: as it is."""
 
 
 Piece = str | Thought | Generated

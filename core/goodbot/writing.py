@@ -34,6 +34,7 @@ from goodbot.events import (
     UserRef,
 )
 from goodbot.models import ResolvedModel
+from goodbot.own_model import with_form
 from goodbot.plugins import PluginHost
 from goodbot.prompts import Prompt
 from goodbot.sampling import Sampling
@@ -108,7 +109,7 @@ class Writer:
         generated = await self._generate(asked, stream)
         turn = Turn(
             id=turn_id(asked.event), channel=asked.channel, talker=asked.talker,
-            messages=prompt.messages,
+            messages=with_form(prompt.messages, generated.form),
             response=generated.text, version=generated.version, model=self._model.name,
             temperature=self._sampling.temperature, created_at=self._clock.now(),
             prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,

@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 from goodbot import __version__
 from goodbot.events import Outcome, RatingEvent, Receipt
+from goodbot.own_model import without_form
 from goodbot.own_turns import OwnTurn
 
 from goodbot_connectors.api import requests, table
@@ -179,7 +180,7 @@ def _accepted(receipt: Receipt, client: Client, before: str = "") -> None:
 def _shown(found: OwnTurn) -> dict[str, Any]:
     turn = found.turn
     return {
-        "turn": turn.id, "messages": list(turn.messages), "response": turn.response,
+        "turn": turn.id, "messages": without_form(turn.messages)[0], "response": turn.response,
         "model": turn.answered_by, "version": turn.version, "off_policy": bool(turn.answered_by),
         "kind": turn.kind, "session": turn.channel.thread, "created": turn.created_at,
         "score": found.score, "comments": list(found.comments), "better": found.better,

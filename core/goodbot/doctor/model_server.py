@@ -5,21 +5,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from goodbot.clock import SystemClock
 from goodbot.doctor.checks import failed, ok, warn
 from goodbot.errors import AdapterError, GoodbotError, ServerError
+from goodbot.events import Message
 from goodbot.models import resolve
 from goodbot.plugins import choose_backend
 from goodbot.processes import child_environment
-from goodbot.server import AdapterFormat
+from goodbot.sampling import Filters
+from goodbot.server import BASE, AdapterFormat, GenerateRequest
 from goodbot.serving import choice
 from goodbot.serving.remote import RemoteServer
 from goodbot.setup import Check, Examined, Probe
 
 _SECONDS = 30.0
+_TOKENS = 16
+_QUESTION: Sequence[Message] = (
+    {"role": "system", "content": "Say yes."}, {"role": "user", "content": "Are you there?"},
+)  # fmt: skip
 
 
 async def server(examined: Examined) -> Sequence[Check]:
@@ -37,15 +45,32 @@ async def look(examined: Examined) -> list[Check]:
         return []
     try:
         await driver.upstream.open()
-        name = await driver.look()
+        name = driver.names[BASE] = await driver.look()
+        refused = await _refused(driver)
     except ServerError as error:
         return [failed("server", error)]
     finally:
         await driver.upstream.close()
+    if refused:
+        return [warn("server", f"{driver.upstream.place} answers as {name}, but {refused}")]
     if takes_adapters and driver.complaint:
         return [warn("server", driver.complaint)]
     what = f"{driver.upstream.place} answers as {name}"
     return [ok("server", f"{what} and takes adapters" if takes_adapters else what)]
+
+
+async def _refused(driver: RemoteServer) -> str:
+    """What it does not take of a short question like those of chats; empty too where it takes long."""
+    request = GenerateRequest(
+        messages=_QUESTION, max_tokens=_TOKENS, temperature=1.0, seed=1,
+        filters=driver.takes(Filters(top_p=0.9)),
+    )  # fmt: skip
+    with contextlib.suppress(ServerError, TimeoutError):
+        async with asyncio.timeout(_SECONDS / 3):
+            async with contextlib.aclosing(driver.write(driver.names[BASE], request)) as pieces:
+                async for _ in pieces:
+                    pass
+    return driver.upstream.manners.told()
 
 
 def _driver(examined: Examined) -> tuple[object, bool]:

@@ -6,7 +6,9 @@ The fields are those of OpenAI's API, and those that servers add to it for token
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +18,13 @@ from goodbot.errors import ServerError
 from goodbot.own_model import FarSide, without_tools
 from goodbot.sampling import Filters
 from goodbot.server import Generated, GenerateRequest
+from goodbot.serving.manners import REFUSALS
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
-from goodbot.serving.upstream import Upstream, said
+from goodbot.serving.upstream import StatusError, Upstream, said
 from goodbot.thoughts import Marks, Thought
+
+logger = logging.getLogger(__name__)
 
 PATH = "/v1/chat/completions"
 _BROKEN_OFF = ("abort", "error")
@@ -41,13 +46,13 @@ class Completion:
     thought_tokens: int = 0
     """So many of the last `prompt_tokens` are the thought's."""
 
-    def by(self, version: int, filters: Filters, *, own: bool = False) -> Generated:
+    def by(self, version: int, filters: Filters, *, own: bool = False, form: str = "") -> Generated:
         """As the answer of a version, drawn through `filters`. `own`: its log-probs are of before those."""
         return Generated(
             text=self.text, version=version, finish=self.finish, prompt_tokens=self.prompt_tokens,
             tokens=self.tokens, logprobs=self.logprobs, thought=self.thought,
             thought_tokens=self.thought_tokens, filters=filters,
-            lifts=(0.0,) * len(self.logprobs) if own and filters else (),
+            lifts=(0.0,) * len(self.logprobs) if own and filters else (), form=form,
         )  # fmt: skip
 
 
@@ -76,7 +81,8 @@ def far_side(
     """Where a program may ask `version` itself, with the fields that our own request would have."""
     return FarSide(
         title=upstream.title, url=upstream.url, key=upstream.key, version=version, fields=fields,
-        tells="logprobs" in fields, filters=filters, own=own,
+        tells="logprobs" in fields, filters=upstream.manners.left(filters), own=own,
+        manners=upstream.manners,
     )  # fmt: skip
 
 
@@ -88,8 +94,29 @@ async def stream(
     `opened`: the model's template begins such a thought.
     Raises ServerError: `StatusError` for an error status, `Unreachable` where nobody answers.
     """
+    manners = upstream.manners
+    before, body = manners.kept(), {**body, "stream": True}
+    while True:
+        sent = manners.fitted(body)
+        try:
+            async with contextlib.aclosing(_streamed(upstream, sent, path, opened)) as parts:
+                async for part in parts:
+                    yield part
+            manners.refused = ""
+            return
+        except StatusError as error:  # it is said before the first piece
+            words = error.reply.words
+            if not manners.learn(error.reply.status, words, body, sent):
+                manners.back(before, words if error.reply.status in REFUSALS else "")
+                raise
+            logger.warning("%s: %s", upstream.place, manners.told())
+
+
+async def _streamed(
+    upstream: Upstream, body: Mapping[str, Any], path: str, opened: Marks | None
+) -> AsyncGenerator[Part]:
     answer = _Answer(upstream.place, Reader(opened))
-    async with upstream.stream(path, {**body, "stream": True}) as (kind, pieces):
+    async with upstream.stream(path, body) as (kind, pieces):
         if kind == "application/json":  # it does not stream, whatever was asked
             data = b"".join([piece async for piece in pieces])
             for text in answer.event(data.decode("utf-8", "replace")):

@@ -23,7 +23,7 @@ from goodbot.server import GenerateRequest
 from goodbot.serving.chat import Completion, as_list, as_object, ids, number
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
-from goodbot.serving.upstream import Upstream, said
+from goodbot.serving.upstream import StatusError, Upstream, said
 from goodbot.thoughts import Marks, Thought, opened_by, options
 
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
@@ -50,7 +50,7 @@ async def prompt(
         "messages": plain, "chat_template_kwargs": options(thinking),
         **({"tools": tools} if tools else {}),
     }  # fmt: skip
-    templated = await _asked(upstream, "/apply-template", body)
+    templated = await _templated(upstream, body)
     content = {"content": templated.get("prompt"), "add_special": True, "parse_special": True}
     found = ids((await _asked(upstream, "/tokenize", content)).get("tokens"))
     if not found:
@@ -128,6 +128,20 @@ def _text(entry: Mapping[str, Any]) -> str:
     if octets and all(type(octet) is int and 0 <= octet < 256 for octet in octets):
         return bytes(octets).decode("utf-8", "replace")
     return str(entry.get("token") or "")
+
+
+async def _templated(upstream: Upstream, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The prompt; a conversation that the template refuses is said more plainly."""
+    manners = upstream.manners
+    before = manners.kept()
+    while True:
+        sent = manners.fitted(body)
+        try:
+            return await _asked(upstream, "/apply-template", sent)
+        except StatusError as error:
+            if not manners.learn(error.reply.status, error.reply.words, body, sent):
+                manners.back(before, error.reply.words)
+                raise
 
 
 async def _asked(upstream: Upstream, path: str, body: Mapping[str, Any]) -> dict[str, Any]:

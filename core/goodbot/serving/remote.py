@@ -151,7 +151,8 @@ class RemoteServer(Server):
         return self.upstream.is_open and BASE in self.names and not self._pulse.down
 
     def trouble(self) -> str:
-        return self._pulse.down or self.complaint
+        told = (self.complaint, self.upstream.manners.told())
+        return self._pulse.down or "; ".join(filter(None, told))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
@@ -180,8 +181,9 @@ class RemoteServer(Server):
                 async with contextlib.aclosing(self.write(name, request)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, Completion):
-                            own = self.tells_own(request)
-                            yield piece.by(version, request.filters, own=own)
+                            manners, own = self.upstream.manners, self.tells_own(request)
+                            filters = manners.left(request.filters)
+                            yield piece.by(version, filters, own=own, form=manners.form)
                         else:
                             yield piece
             except Unreachable as error:

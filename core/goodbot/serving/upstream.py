@@ -19,6 +19,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from goodbot.errors import ServerError
 from goodbot.secrets import Secret
 from goodbot.serving import address
+from goodbot.serving.manners import Manners
 
 CONNECT_SECONDS = 5.0
 SILENT_SECONDS = 300.0
@@ -61,6 +62,7 @@ class Upstream:
         self.url = url
         self._key = key
         self._session: aiohttp.ClientSession | None = None
+        self.manners = Manners()
 
     @property
     def place(self) -> str:
@@ -234,6 +236,11 @@ class _Pinned(AbstractResolver):
         return
 
 
+def refusal(data: bytes) -> str:
+    """The words of an error's body."""
+    return said(_object(data.decode("utf-8", "replace")))
+
+
 def said(body: Mapping[str, Any]) -> str:
     """The words of an error object, in the shapes that servers give it; may be empty."""
     error: object = (
@@ -242,7 +249,20 @@ def said(body: Mapping[str, Any]) -> str:
     if isinstance(error, Mapping):
         told = cast("Mapping[str, Any]", error)
         error = told.get("message") or told.get("detail")
+    if isinstance(error, list):  # one for each field that is not taken (FastAPI)
+        error = "; ".join(filter(None, map(_field, cast("list[object]", error)))) or None
     return short(error) if isinstance(error, str) else ""
+
+
+def _field(error: object) -> str:
+    """Which field, and what is wrong with it; not what stood in it, which may be what people wrote."""
+    if not isinstance(error, Mapping):
+        return ""
+    told = cast("Mapping[str, Any]", error)
+    where = cast("list[object]", told.get("loc") if isinstance(told.get("loc"), list) else [])
+    names = ".".join(str(part) for part in where if part != "body")
+    words = told.get("msg") or told.get("message")
+    return ": ".join(part for part in (names, words) if isinstance(part, str) and part)
 
 
 def short(text: str) -> str:
@@ -256,4 +276,6 @@ def _object(text: str) -> dict[str, Any]:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return {}
+    if isinstance(found, list) and found:  # some give a list of one error
+        found = cast("list[object]", found)[0]
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiosqlite
 
+from goodbot.own_model import without_form
 from goodbot.store import codec, comparisons, feedback, quarantine, teaching, turns
 from goodbot.store.query import fetch
 
@@ -47,7 +48,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
         found.append({
             "id": id_, "at": turn.created_at, "connector": turn.channel.connector,
             "channel": turn.channel.kind.value, "model": turn.model, "version": turn.version,
-            "messages": list(turn.messages), "answer": turn.response, "thought": turn.thought,
+            "messages": without_form(turn.messages)[0], "answer": turn.response, "thought": turn.thought,
             "instead_of": instead_of, "ratings": dict(sorted(json.loads(ratings).items())),
             "remarks": said[id_], "choices": choices.get(id_, []),
         })  # fmt: skip

@@ -11,6 +11,7 @@ from goodbot.adapters import AdapterRegistry
 from goodbot.errors import AdapterError, TrainingError
 from goodbot.events import Message
 from goodbot.server import BASE
+from goodbot.serving.manners import formed
 from goodbot.store import Store, claimable, runs, turns
 from goodbot.turns import Turn
 
@@ -75,7 +76,7 @@ def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
     # token starts at 1 and the KL term holds it there, which is all that "off-policy" can mean here.
     own = version is not None
     return {
-        "id": turn.id, "messages": list(turn.messages), "response": turn.response,
+        "id": turn.id, "messages": formed(turn.messages), "response": turn.response,
         "thought": turn.thought if own else "",
         "prompt_tokens": turn.prompt_tokens if own else (),
         "tokens": turn.tokens if own else (),

@@ -14,6 +14,7 @@ from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.fakes.vllm import FakeVllm
 
 from tests.core.doctor.examining import examined, only
+from tests.core.serving.test_manners import Strict, no_system, strict
 from tests.support import require
 
 
@@ -23,7 +24,10 @@ def installed() -> None:
 
 
 def configured(
-    home: Path, server: FakeOpenAI, name: str = "vllm", daemon: Mapping[str, Any] | None = None
+    home: Path,
+    server: FakeOpenAI | Strict,
+    name: str = "vllm",
+    daemon: Mapping[str, Any] | None = None,
 ) -> Examined:
     toml = f'[serving]\nserver = "{name}"\nurl = "{server.url}"\n[training]\nbackend = "mlx"\n'
     return examined(home, toml, demo=True, daemon=daemon)
@@ -49,6 +53,16 @@ async def test_one_without_adapters(tmp_path: Path) -> None:
         check = await asked(tmp_path, server)
     assert check.state is CheckState.WARN
     assert "takes no adapters while it runs: start it as `goodbot doctor serving`" in check.text
+
+
+async def test_one_that_refuses_what_chats_send(tmp_path: Path) -> None:
+    async with strict(no_system) as server:
+        check = await only(model_server.server(configured(tmp_path, server, "openai")))
+    assert check.state is CheckState.WARN
+    assert check.text == (
+        f"the server at {server.url} answers as m, but the server refuses: system messages (their words go "
+        "with the first question)"
+    )
 
 
 async def test_one_that_is_not_there(tmp_path: Path) -> None:

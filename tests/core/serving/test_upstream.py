@@ -107,7 +107,8 @@ async def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"detail": [{"msg": "too long", "input": "my secret"}]}', ""),
+        ('{"detail": [{"msg": "too long", "input": "my secret"}]}', "too long"),
+        ('{"detail": [{"loc": ["body", "seed"], "msg": "not permitted"}]}', "seed: not permitted"),
         ('["my secret"]', ""),
         ('{"error": {"message": "out of memory"}}', "out of memory"),
         ("Bad Gateway", "Bad Gateway"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from goodbot.errors import TrainingError
+from goodbot.plain import plainer
 from goodbot_training.backends.chat import Chat
-from goodbot_training.backends.plain import plainer
 
 from tests.support import require
 from tests.training.conftest import write_tokenizer

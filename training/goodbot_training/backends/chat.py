@@ -16,10 +16,10 @@ from goodbot.backend import TokenizedTurn
 from goodbot.errors import TrainingError
 from goodbot.events import Message
 from goodbot.own_model import without_tools
+from goodbot.plain import in_parts, plainer, without_system
 from goodbot.thoughts import options
 
 from goodbot_training.backends.marks import Marks, byte_ids
-from goodbot_training.backends.plain import in_parts, plainer, without_system
 from goodbot_training.backends.thoughts import ModelThoughts
 
 _Way = Callable[[Sequence[Message]], list[Message]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from goodbot.errors import GoodbotError
 from goodbot.events import CaptureEvent, Event, Outcome
-from goodbot.own_model import with_tools
+from goodbot.own_model import with_form, with_tools
 from goodbot.sampling import UNFILTERED, Filters
 from goodbot.turns import turn_id
 
@@ -60,7 +60,7 @@ class Capture:
     async def keep(
         self, call: Call, session: Session, asked: Asked, said: Said, *, raw: str | None = None,
         version: int | None = None, temperature: float | None = None,
-        filters: Filters = UNFILTERED, lines: bool = False,
+        filters: Filters = UNFILTERED, lines: bool = False, form: str = "",
     ) -> str:  # fmt: skip
         """Store an answer; the turn that it became, empty where it became none. Never raises GoodbotError.
 
@@ -74,7 +74,7 @@ class Capture:
             event_id=call.event_id, order=self._connector.order(),
             user=self._connector.user(client),
             channel=self._connector.channel(client, session.id),
-            messages=tuple(with_tools(asked.messages, asked.tools)),
+            messages=tuple(with_form(with_tools(asked.messages, asked.tools), form)),
             response=said.response(lines) if raw is None else raw,
             model=(said.model or asked.model)[:200], version=version, message_id=turn,
             # A trace would be a key to what other connectors have seen: not for every client.

@@ -10,7 +10,9 @@ from typing import Any
 
 import aiohttp
 import pytest
+from goodbot.own_model import FarSide
 from goodbot.sampling import Filters
+from goodbot.serving.manners import Manners, formed
 
 from tests.connectors.api.proxy import requests, schemas
 from tests.connectors.api.proxy.ground import Scripted, far_side, proxied
@@ -196,3 +198,48 @@ async def test_a_picture_that_was_left_out_is_told_to_the_server(
             [said] = vllm.got[-1].json["messages"]
             note = "What is it?\n\n[Attached, and not visible to you: an image]"
             assert said["content"] == (parts if pixels == "AAAA" else note)
+
+
+def strict(url: str) -> FarSide:
+    return dataclasses.replace(far_side(url), manners=Manners())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+async def test_what_the_server_refuses_is_said_in_another_way(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str, stream: bool
+) -> None:
+    """As agents write: what the program says stands in the middle, too."""
+    asked = {"role": "user", "content": "What colour is grass?"}
+    said = {"role": "assistant", "content": "Green."}
+    told = {"role": "developer" if path == PATHS[1] else "system", "content": "Be terse."}
+    name = "input" if path == PATHS[1] else "messages"
+    body = {**requests.BODIES[path], "stream": stream, name: [asked, said, told, asked]}
+    vllm.refuses = [(400, "System role not supported")] * 2
+    async with proxied(tmp_path, model=Scripted(far=strict(vllm.url))) as ground:
+        for _ in range(2):
+            async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+                assert response.status == 200
+                assert b"bark" in await response.read()
+        assert len(vllm.got) == 4  # once in the middle, once before all, then remembered
+        sent = vllm.got[-1].json["messages"]
+        assert [one["role"] for one in sent] == ["user", "assistant", "user"]
+        own = "" if path == PATHS[0] else "Be kind.\n\n"
+        assert sent[0]["content"] == f"{own}Be terse.\n\nWhat colour is grass?"
+        first, second = await ground.captured(2)
+        assert first.messages[0]["form"] == second.messages[0]["form"] == "without_system"
+        assert formed(first.messages) == sent
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_list_of_errors_is_told(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str
+) -> None:
+    told = {"detail": [{"loc": ["body", "tools"], "msg": "not taken", "input": "a secret"}]}
+    vllm.refuses = [(422, told)]
+    async with proxied(tmp_path, model=Scripted(far=strict(vllm.url))) as ground:
+        body = requests.BODIES[path]
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            assert response.status == 422
+            words = (await response.json())["error"]["message"]
+    assert words == "vLLM answers with 422: tools: not taken."

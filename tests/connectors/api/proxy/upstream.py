@@ -59,6 +59,8 @@ class Upstream:
     """Bytes of an endless stream that were taken from it."""
     url: str = ""
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    refuses: list[tuple[int, Any]] = field(default_factory=list[tuple[int, Any]])
+    """Statuses and words (or whole bodies) of the next answers."""
     packs: tuple[str, Callable[[bytes], bytes]] | None = None
     """What it compresses its answers with, though nobody asked for it."""
     tokens: bool = False
@@ -74,6 +76,10 @@ class Upstream:
                 body=body,
             )
         )
+        if self.refuses:
+            status, told = self.refuses.pop(0)
+            whole = {"error": {"message": told}} if isinstance(told, str) else told
+            return web.json_response(whole, status=status)
         if self.status != 200:
             error = {"error": {"message": "nope", "type": "x", "code": None}}
             told = {"retry-after": "0", "x-request-id": "r1"}

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 from goodbot.errors import ServerError
 from goodbot.own_model import FarSide, without_tools
+from goodbot.sampling import Filters, merged
 from goodbot.serving.chat import Completion
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
@@ -112,6 +113,17 @@ def lifts(far: FarSide, said: Said) -> tuple[float, ...]:
     return (0.0,) * len(said.logprobs) if far.own and far.filters else ()
 
 
+def form(far: FarSide) -> str:
+    """In which form the server wants a conversation."""
+    return far.manners.form if far.manners else ""
+
+
+def filters(far: FarSide, asked: Asked | None = None) -> Filters:
+    """What an answer is drawn through, of what the program asks for, too."""
+    found = merged(far.filters, asked.filters) if asked else far.filters
+    return far.manners.left(found) if far.manners else found
+
+
 async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[Delta]:
     """A stream of chat completions, piece by piece. Raises ServerError where it breaks off."""
     listener = ChatAnswer()
@@ -138,7 +150,7 @@ async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerat
     finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)
     yield End(
         said=replace(said, finish=finish, lifts=lifts(far, said)), version=far.version,
-        filters=far.filters,
+        filters=filters(far), form=form(far),
         prompt_count=counts[0] or len(said.prompt_tokens), count=counts[1] or len(said.tokens),
     )  # fmt: skip
 

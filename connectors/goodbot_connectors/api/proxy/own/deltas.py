@@ -23,6 +23,8 @@ class End:
     version: int | None = None
     filters: Filters | None = None
     """What it was drawn through, where that is not what was asked for."""
+    form: str = ""
+    """As in `goodbot.server.Generated`."""
     prompt_count: int = 0
     count: int = 0
     """Tokens, as far as they were told."""

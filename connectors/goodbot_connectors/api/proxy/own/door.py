@@ -14,8 +14,10 @@ from aiohttp import hdrs, web
 from goodbot.errors import GoodbotError, ServerError
 from goodbot.own_model import ALIAS, FarSide, Question, with_tools
 from goodbot.sampling import Filters, merged
+from goodbot.serving.manners import REFUSALS, Manners
+from goodbot.serving.upstream import refusal
 
-from goodbot_connectors.api.proxy import errors, listening
+from goodbot_connectors.api.proxy import errors
 from goodbot_connectors.api.proxy.capture import TURN, Call, Capture
 from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
@@ -31,7 +33,7 @@ from goodbot_connectors.api.proxy.sessions import Session
 from goodbot_connectors.bridge.body import RefusedError
 from goodbot_connectors.bridge.guard import answer as json_answer
 from goodbot_connectors.bridge.local import LocalConnector
-from goodbot_connectors.fields import Json, string, sub
+from goodbot_connectors.fields import Json
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES, COUNT, EMBEDDINGS = "/v1/messages", "/v1/messages/count_tokens", "/v1/embeddings"
@@ -48,6 +50,7 @@ _SAME: Mapping[str, Callable[[], Answer]] = {
 """APIs that a server of the owner's speaks itself."""
 _STREAM = {hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8", hdrs.CACHE_CONTROL: "no-cache"}
 _BYTES_A_TOKEN = 4
+_LONGEST_REFUSAL = 64 * 1024
 _MOST_FARS = 16
 """A server that is a process of ours has another port with each version."""
 
@@ -104,8 +107,6 @@ class OwnDoor:
                     return await self._passed(request, call, session, about, far)
                 asked_there = asking.translated(far, asked, body)
                 async with self._asked(far, CHAT, asked_there) as response:
-                    if response.status != 200:
-                        raise await _refused(far, response)
                     deltas = asking.answer(far, response)
                     return await self._written(request, call, session, about, deltas)
         except ServerError as error:
@@ -170,7 +171,7 @@ class OwnDoor:
     async def _kept(self, call: Call, session: Session, asked: Asked, end: End) -> str:
         return await self._capture.keep(
             call, session, asked, end.said, raw=end.raw, version=end.version,
-            temperature=self._model.temperature,
+            temperature=self._model.temperature, form=end.form,
             filters=self._filters(asked) if end.filters is None else end.filters,
         )  # fmt: skip
 
@@ -200,12 +201,11 @@ class OwnDoor:
             done = True
             return await self._capture.keep(
                 call, session, asked, replace(said, lifts=asking.lifts(far, said)), version=far.version,
-                temperature=self._model.temperature, filters=merged(far.filters, asked.filters),
+                temperature=self._model.temperature, form=asking.form(far),
+                filters=asking.filters(far, asked),
             )  # fmt: skip
 
         async with self._asked(far, path, made) as response:
-            if response.status != 200:
-                raise await _refused(far, response)
             if response.content_type != "text/event-stream":
                 body = editor.whole(await response.read())
                 turn = await kept()
@@ -246,8 +246,6 @@ class OwnDoor:
             given = {name: body[name] for name in fields if name in body}
             made = {**given, "model": far.fields["model"]}
             async with self._asked(far, EMBEDDINGS, made) as response:
-                if response.status != 200:
-                    raise await _refused(far, response)
                 data = await response.read()
         return web.Response(body=data, content_type="application/json")
 
@@ -261,21 +259,29 @@ class OwnDoor:
         self._fars[far.url] = there  # the last one used comes last
         while len(self._fars) > _MOST_FARS:
             await self._fars.pop(next(iter(self._fars))).close()
-        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        async with there.ask(hdrs.METH_POST, far.url + path, asking.headers(far), data) as response:
-            yield response
+        manners, asked = far.manners or Manners(), path in _SAME
+        before = manners.kept()
+        while True:
+            sent = manners.fitted(body) if asked else dict(body)
+            data = json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace")
+            headers = asking.headers(far)
+            async with there.ask(hdrs.METH_POST, far.url + path, headers, data) as response:
+                if response.status == 200:
+                    yield response
+                    return
+                words = refusal(await response.content.read(_LONGEST_REFUSAL))
+                if not asked or not manners.learn(response.status, words, body, sent):
+                    manners.back(before, words if response.status in REFUSALS else "")
+                    raise _refused(far, response.status, words)
 
 
-async def _refused(far: FarSide, response: aiohttp.ClientResponse) -> RefusedError:
+def _refused(far: FarSide, status: int, words: str) -> RefusedError:
     """What a server of ours says, with its status, unless that is about our key for it."""
-    told = listening.parsed(await response.content.read(64 * 1024))
-    words = (
-        string(told, "error") or string(sub(told, "error"), "message") or string(told, "message")
-    )
-    if response.status in (401, 403):
+    if status in (401, 403):
         return RefusedError(503, f"{far.title} refuses our key: see GOODBOT_SERVER_KEY.")
-    words = f": {words[:500]}" if words else ""
-    return RefusedError(response.status, f"{far.title} answers with {response.status}{words}.")
+    return RefusedError(
+        status, f"{far.title} answers with {status}{f': {words}' if words else ''}."
+    )
 
 
 def _estimated(asked: Asked) -> int:

@@ -88,6 +88,7 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
         said=said, raw=generated.text if generated else None,
         version=generated.version if generated else None,
         filters=generated.filters if generated else None,
+        form=generated.form if generated else "",
         prompt_count=len(said.prompt_tokens), count=len(said.tokens),
     )  # fmt: skip
 

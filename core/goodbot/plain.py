@@ -10,6 +10,9 @@ from typing import Any, cast
 
 from goodbot.events import Message
 
+_PROGRAM = ("system", "developer")
+"""Roles of the program's own words; the second is OpenAI's newer name."""
+
 
 def plainer(messages: Sequence[Message]) -> list[Message]:
     """The same words as users and assistants in turn, a user first; calls and results as text."""
@@ -28,15 +31,28 @@ def plainer(messages: Sequence[Message]) -> list[Message]:
 
 def without_system(messages: Sequence[Message]) -> list[Message]:
     """The system's words at the head of the first user's, for a template that refuses or drops them."""
-    said = [_words(message) for message in messages if message.get("role") == "system"]
-    rest = [message for message in messages if message.get("role") != "system"]
+    said = [_words(message) for message in messages if message.get("role") in _PROGRAM]
+    rest = [message for message in messages if message.get("role") not in _PROGRAM]
     at = next((i for i, message in enumerate(rest) if message.get("role") == "user"), None)
     if not said:
         return rest
     if at is None:
         return [{"role": "user", "content": "\n\n".join(said)}, *rest]
-    words = "\n\n".join(part for part in (*said, _words(rest[at])) if part)
-    return [*rest[:at], {**rest[at], "content": words}, *rest[at + 1 :]]
+    content = rest[at].get("content")
+    if isinstance(content, list):  # with pictures among the words
+        parts = cast("list[Any]", content)
+        content = [{"type": "text", "text": "\n\n".join((*said, ""))}, *parts]
+    else:
+        content = "\n\n".join(part for part in (*said, _words(rest[at])) if part)
+    return [*rest[:at], {**rest[at], "content": content}, *rest[at + 1 :]]
+
+
+def system_first(messages: Sequence[Message]) -> list[Message]:
+    """All that the program says in one message at the beginning, for a template that wants it there."""
+    said = [_words(message) for message in messages if message.get("role") in _PROGRAM]
+    rest = [message for message in messages if message.get("role") not in _PROGRAM]
+    words = "\n\n".join(part for part in said if part)
+    return [{"role": "system", "content": words}, *rest] if words else rest
 
 
 def in_parts(messages: Sequence[Message]) -> list[Message]:
@@ -51,12 +67,19 @@ def in_parts(messages: Sequence[Message]) -> list[Message]:
 
 def _words(message: Message) -> str:
     calls = message.get("tool_calls")
-    parts = [str(message.get("content") or "")]
+    parts = [_text(message.get("content"))]
     if isinstance(calls, list):
         parts += [_call(call) for call in cast("list[Any]", calls)]
     if message.get("role") in ("tool", "function"):
         parts.insert(0, "Result:")
     return "\n".join(part for part in parts if part)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        parts = map(_mapping, cast("list[Any]", content))
+        return "".join(str(part.get("text") or "") for part in parts)
+    return str(content or "")
 
 
 def _call(call: Any) -> str:
