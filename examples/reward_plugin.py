@@ -1,7 +1,8 @@
 """A reward policy by plugin: a bad rating counts double.
 
 A policy is a pure function from the labels of one turn to its reward. The config names it; it runs
-when a training claims its ratings, and the rewards are stored with the run. This program rates four
+when an answer is rated, to know what counts, and when a training claims its ratings. The rewards are
+stored with the run. This program rates four
 answers and prints what a training would claim now.
 
 Run it with `python examples/reward_plugin.py`. It needs a backend: `make install` brings one.

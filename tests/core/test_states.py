@@ -321,3 +321,20 @@ async def test_what_is_withdrawn_comes_back_by_no_copy(tmp_path: Path) -> None:
         twin = await bot.store.read(lambda db: adapters.withdrawn_twin(db, "default", row.sha256))
         assert twin is not None
         assert twin[0] in (1, 2)
+
+
+@pytest.mark.parametrize("stopped", ["pause", "off"])
+async def test_a_receipt_says_of_a_full_round_what_it_waits_for(
+    tmp_path: Path, stopped: str
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(7)
+        await bot.command(stopped)
+        answer = await bot.say("Hello?")
+        said = (await bot.chat.press(answer, "good")).text
+        assert said == "Good. 8 of 8: the next training can start once an owner says `/rl resume`."
+        await bot.command("resume")
+        again = await bot.say("And now?")
+        assert (
+            await bot.chat.press(again, "good")
+        ).text == "Good. 8 of 8: the next training can start."

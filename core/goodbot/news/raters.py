@@ -69,7 +69,7 @@ class Progress:
         label. What it says is what the label came to, not what was asked.
         """
         level = await news.level(db, self._pool, person, self._needed, turn)
-        counted = progress(level.available, self._needed)
+        counted = progress(level.available, self._needed, rests=level.rests)
         if not _became(event, change):
             stands = (await ledger.labels(db, turn)).get(level.rater)
             if not _done(event, change, stands):
@@ -141,7 +141,9 @@ class Progress:
 
     def _notices(self, words: dict[str, str], level: news.Level, person: str) -> list[Notice]:
         """As messages, which nobody has asked for: they say what they are about."""
-        counted = f"Your rating counts: {progress(level.available, self._needed)}"
+        counted = (
+            f"Your rating counts: {progress(level.available, self._needed, rests=level.rests)}"
+        )
         return [
             Notice(
                 key=key,
@@ -161,7 +163,7 @@ class Progress:
         """What there is to say beside the count."""
         if milestone == 1:
             return "" if level.round else _ADVICE
-        if milestone != self._milestones[-1]:
+        if milestone != self._milestones[-1] or level.rests:
             return ""
         seconds = await news.last_seconds(db, self._pool.scope)
         takes = f"; that takes {duration(seconds)} here" if seconds else ""
@@ -220,11 +222,12 @@ def _said(event: RatingEvent) -> str:
     return "Good" if value > 0 else "Bad"
 
 
-def progress(available: int, needed: int) -> str:
+def progress(available: int, needed: int, *, rests: bool = False) -> str:
     """How far the next training is, in one sentence."""
     if available < needed:
         return f"{available} of {needed} until the next training."
-    return f"{needed} of {needed}: the next training can start."
+    once = " once an owner says `/rl resume`" if rests else ""
+    return f"{needed} of {needed}: the next training can start{once}."
 
 
 def milestones(needed: int) -> tuple[int, ...]:

@@ -61,6 +61,8 @@ class Level:
     """The reward policy makes a reward of what all say of the rated answer,"""
     alone: bool = False
     """and of what this rater says of it alone."""
+    rests: bool = False
+    """Training is paused, or goodbot is off: nothing starts before `resume`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,13 +91,14 @@ async def level(
         f"SELECT {IDENTITY}, ({COUNT}),"  # noqa: S608
         " coalesce((SELECT id FROM runs WHERE scope = :scope ORDER BY id DESC LIMIT 1), 0),"
         f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0), coalesce(({_WAITS}), ''),"
-        f" {_TEACHES}, {_ALONE}",
+        f" {_TEACHES}, {_ALONE},"
+        " EXISTS (SELECT 1 FROM switches WHERE name IN ('paused', 'off') AND value <> '')",
         {**pool.values(), "person": person, "limit": limit, "streak": STREAK, "turn": turn},
     )
-    [(rater, available, round_, bad, waits, teaches, alone)] = rows
+    [(rater, available, round_, bad, waits, teaches, alone, rests)] = rows
     return Level(
         available=available, round=round_, rater=rater, streak=bad == STREAK, waits_for=waits,
-        teaches=bool(teaches), alone=bool(alone),
+        teaches=bool(teaches), alone=bool(alone), rests=bool(rests),
     )  # fmt: skip
 
 

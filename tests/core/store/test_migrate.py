@@ -12,6 +12,7 @@ import pytest
 from goodbot.errors import NewerDataError, StoreError, StoreFullError
 from goodbot.store import Store, backup
 from goodbot.store.migrate import APPLICATION_ID, migrations
+from goodbot.store.shape import require_shape
 
 from tests.core.builders import check, check_store, open_bot
 from tests.core.store.golden import content, schema, state_of_0_1_0, state_of_schema_2, version
@@ -90,6 +91,16 @@ async def test_the_bot_of_a_goodbot_between_the_releases_learns_on(tmp_path: Pat
         verdict = await bot.train()
         assert (verdict.state, verdict.version) == ("activated", 3)
         await check(bot)
+
+
+def test_a_backup_of_a_goodbot_between_the_releases_has_the_tables_of_its_schema(
+    tmp_path: Path,
+) -> None:
+    path = state_of_schema_2(tmp_path)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    require_shape(path, 2)  # what `restore` asks of it
 
 
 @pytest.mark.parametrize("there", ["", "withheld", "thought", "filters"])
