@@ -9,6 +9,7 @@
     ├── BusyError                exit 75  another daemon holds this state directory (EX_TEMPFAIL)
     ├── NewerDataError           exit 78  the data was written by a newer goodbot (EX_CONFIG)
     ├── StoreError               exit 1   the database cannot be used
+    │   ├── StoreDamagedError    exit 1   the file itself is damaged
     │   └── StoreFullError       exit 1   no space left: nothing was acknowledged
     ├── AdapterError             exit 1   an adapter is missing, altered or malformed
     ├── ServerError              exit 1   the model server failed
@@ -83,6 +84,10 @@ class NewerDataError(GoodbotError):
 
 class StoreError(GoodbotError):
     """The database cannot be opened, read or written."""
+
+
+class StoreDamagedError(StoreError):
+    """The database's file is damaged, and not only unread: a check of all of it has said so."""
 
 
 class StoreFullError(StoreError):

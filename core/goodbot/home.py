@@ -44,6 +44,11 @@ _PARTIAL = (".new", ".partial", ".lock")
 """Endings of files that are being written, or are locked while another one is."""
 
 
+def no_space(home: Path) -> str:
+    """What somebody is told who starts goodbot on a full disk."""
+    return f"the disk of {home} is full: free some space there, then start goodbot again"
+
+
 def ours(name: str) -> bool:
     """Whether an entry of the state directory is goodbot's own."""
     for ending in _PARTIAL:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
 import time
 from pathlib import Path
 
-from goodbot.errors import BusyError, StoreError
-from goodbot.home import BEFORE_RESTORE, RESTORED, is_home
+from goodbot.errors import BusyError, StoreError, StoreFullError
+from goodbot.home import BEFORE_RESTORE, RESTORED, is_home, no_space
 
 _MAX_SOCKET_PATH = 100
 """Bytes; the kernel's own limit is 104 on macOS, 108 on Linux."""
@@ -32,7 +33,8 @@ class HomeLock:
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be used: {error.strerror}") from error
+            link = " (it is a link: remove it)" if self._path.is_symlink() else ""
+            raise StoreError(f"{self._path} cannot be used: {error.strerror}{link}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -42,8 +44,14 @@ class HomeLock:
             raise BusyError(
                 f"goodbot is already running here as {who} ({self._path.parent})", pid=pid
             ) from None
-        os.ftruncate(fd, 0)
-        os.write(fd, f"{os.getpid()}\n".encode())
+        try:
+            os.ftruncate(fd, 0)
+            os.write(fd, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            os.close(fd)
+            if error.errno == errno.ENOSPC:
+                raise StoreFullError(no_space(self._path.parent)) from error
+            raise StoreError(f"{self._path} cannot be written: {error.strerror}") from error
         self._fd = fd
 
     def release(self) -> None:
@@ -95,6 +103,11 @@ def holder(home: Path) -> tuple[bool, int | None]:
 def prepare_home(home: Path) -> None:
     """Create the directory 0700, or check that it is ours alone. Raises StoreError."""
     finish_restore(home)
+    if home.is_symlink():  # whoever may change it would choose where the data lie
+        raise StoreError(
+            f"the state directory {home} is a link: name the directory that it leads to, "
+            f"{home.resolve()}"
+        )
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = os.lstat(home)

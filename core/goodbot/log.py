@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+import math
+import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +21,8 @@ IDS = ("run", "version", "turn", "event_id", "connector", "plugin")
 """What a record may carry beside its message. Never add one that can hold what a person wrote."""
 
 _NOISY = ("httpx", "httpcore", "aiosqlite", "telegram", "asyncio", "aiohttp")
+_REPEAT_SECONDS = 60.0
+_REMEMBERED = 1000
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -73,6 +77,36 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line)
 
 
+class OnceAMinute(logging.Filter):
+    """Lets what is said again and again through once a minute, and says how often it was.
+
+    A disk that fails or a want of descriptors is met by every event; the log must not fill the disk too.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._said: dict[tuple[str, str], tuple[float, int]] = {}
+        """When, and how often it was kept back since."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        text = record.getMessage()
+        what = record.name, f"{text} {record.exc_info[1]!r}" if record.exc_info else text
+        now = self._now()
+        last, kept_back = self._said.get(what, (-math.inf, 0))
+        if now - last < _REPEAT_SECONDS:
+            self._said[what] = last, kept_back + 1
+            return False
+        if len(self._said) >= _REMEMBERED:
+            self._said.clear()
+        self._said[what] = now, 0
+        if kept_back:
+            record.msg, record.args = f"{text} (and {kept_back} times before)", ()
+        return True
+
+
 _FORMATTERS = {"text": MaskingFormatter, "json": JsonFormatter}
 
 
@@ -86,6 +120,8 @@ def to_stderr(level: str = "info", format: str = "text", secrets: Iterable[str] 
     root = logging.getLogger()
     root.setLevel(level.upper())
     for handler in root.handlers:
+        if not any(isinstance(one, OnceAMinute) for one in handler.filters):
+            handler.addFilter(OnceAMinute())
         handler.setFormatter(_FORMATTERS[format](secrets))
     for name in _NOISY:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))

@@ -154,3 +154,23 @@ def test_a_daemon_writes_json_and_nothing_else(bot: Bot) -> None:
     assert any("tiny answers on terminal" in line["msg"] for line in lines)
     assert {line["level"] for line in lines} <= {"debug", "info", "warning"}
     assert CANARY not in text
+
+
+def test_b5_b9_b15_what_is_said_again_and_again_is_one_line_a_minute() -> None:
+    """A disk that fails met every event: 227 tracebacks in 12 s; want of descriptors, 39,216."""
+    now = 0.0
+    once = log.OnceAMinute(lambda: now)
+
+    def said(text: str, level: int = logging.ERROR) -> str:
+        record = logging.LogRecord("goodbot", level, "", 0, "%s", (text,), None)
+        return record.getMessage() if once.filter(record) else ""
+
+    assert [said("the disk failed") for _ in range(200)] == ["the disk failed"] + [""] * 199
+    assert said("another thing") == "another thing"
+    assert said("the disk failed", logging.INFO) == "the disk failed", "what is well is no flood"
+    now = 61.0
+    assert said("the disk failed") == "the disk failed (and 199 times before)"
+    assert said("the disk failed") == ""
+    for number in range(5000):
+        said(f"different {number}")
+    assert len(once._said) <= 1000, "it remembers within bounds"

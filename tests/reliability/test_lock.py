@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import sys
 from pathlib import Path
 
 import pytest
-from goodbot.errors import BusyError, StoreError
+from goodbot.errors import BusyError, StoreError, StoreFullError
 from goodbot.lock import HomeLock, prepare_home
 
 from tests.core.builders import check, open_bot
@@ -121,3 +122,30 @@ def test_odd_homes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="lock"):
         HomeLock(open_).acquire()
     assert (tmp_path / "file").read_text() == ""
+
+
+def test_b14_a_home_that_is_a_link_is_told_by_what_it_leads_to(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    with pytest.raises(StoreError, match=f"{link} is a link: name the directory .* {real}$"):
+        prepare_home(link)
+    link.unlink()
+    link.symlink_to(tmp_path / "nothing")
+    with pytest.raises(StoreError, match=f"{link} is a link"):
+        prepare_home(link)
+
+
+def test_b15_a_full_disk_is_told_where_the_lock_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("goodbot.lock.os.write", full)
+        with pytest.raises(StoreFullError, match="is full: free some space"):
+            HomeLock(tmp_path).acquire()
+    lock = HomeLock(tmp_path)
+    lock.acquire()
+    lock.release()

@@ -115,7 +115,7 @@ class Formats:
 
     async def _make(self, directory: Path, to: AdapterFormat, source: str) -> Path:
         folder = self._root / FOLDER
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = folder / f"{_PART}{uuid4().hex}"
         part.mkdir(mode=0o700)
         try:

@@ -91,6 +91,9 @@ def publish(staging: Path, root: Path, manifest: Manifest) -> tuple[Path, Manife
         entry.chmod(0o400)
         _sync(entry)
     _sync(staging)
+    if not root.is_dir():  # somebody has removed it while it was trained
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _sync(root.parent)
     final = root / f"v{manifest.version:06d}-{sha256(staging / MANIFEST)[:_HASH]}"
     staging.rename(final)
     _sync(root)

@@ -33,6 +33,8 @@ def path(config: Config) -> Path:
 async def database(examined: Examined) -> Sequence[Check]:
     """Readable, undamaged, of this schema, with an unbroken audit trail."""
     file = path(examined.config)
+    if examined.daemon is not None and (store := str(examined.daemon.get("store", "ok"))) != "ok":
+        return [fail("database", f"nothing is stored at present: {store}")]
     if not file.exists():
         return [ok("database", "nothing is stored yet")]
     try:

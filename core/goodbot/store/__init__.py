@@ -11,23 +11,27 @@ transaction.
 
 from __future__ import annotations
 
+import asyncio
+import math
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
 import aiosqlite
 
-from goodbot.errors import StoreError
+from goodbot.errors import StoreDamagedError, StoreError
 from goodbot.ratings import RewardPolicy
-from goodbot.store import teaching
+from goodbot.store import soundness, teaching
 from goodbot.store.connection import connect, set_pragmas
 from goodbot.store.direct import Quick
 from goodbot.store.migrate import check, migrate
 from goodbot.store.query import fetch, first
-from goodbot.store.writer import Operation, Writer, explain
+from goodbot.store.writer import Operation, Writer, explain, is_damage
 
 T = TypeVar("T")
+_LOOK_SECONDS = 10.0
 
 
 class Store:
@@ -41,6 +45,9 @@ class Store:
         self._policy = policy
         self._reading = reading
         self._writer = Writer(writing, self._reopen)
+        self.looking: asyncio.Task[None] | None = None
+        """The check of a large file, which goes on behind the start."""
+        self._looked, self._found = -math.inf, ""
 
     @classmethod
     async def open(cls, path: Path, policy: RewardPolicy | None = None) -> Store:
@@ -55,6 +62,9 @@ class Store:
             writing = await connect(path, policy=policy)
             opened.append(writing)
             await check(writing)  # before anything is changed: it may be another program's
+            small = path.stat().st_size <= soundness.AT_ONCE
+            if small:  # nor is a damaged one written to
+                await soundness.require_sound(writing, path)
             await set_pragmas(writing)
             await migrate(writing, path)
             reading = await connect(path, "mode=ro", policy)
@@ -65,7 +75,8 @@ class Store:
             for db in reversed(opened):
                 await db.close()
             if isinstance(error, sqlite3.Error):
-                raise explain(error) from error
+                known = soundness.without_space(error, path) or await soundness.damage(error, path)
+                raise known or explain(error) from error
             raise
         path.chmod(0o600)
         store = cls(path, writing, reading, policy)
@@ -75,12 +86,14 @@ class Store:
         except BaseException:
             await store.close()
             raise
+        if not small:
+            store.looking = asyncio.create_task(store._look(), name="quick check")
         return store
 
     @property
     def trouble(self) -> str:
         """Why nothing can be stored at present, as a sentence; empty when all is well."""
-        return self._writer.trouble
+        return self._writer.trouble or self._writer.full
 
     @property
     def _writing(self) -> aiosqlite.Connection:
@@ -88,6 +101,8 @@ class Store:
 
     async def close(self) -> None:
         """Commit what is queued and close both connections."""
+        if self.looking is not None:
+            await asyncio.gather(self.looking, return_exceptions=True)
         try:
             await self._writer.close()
         finally:  # a thread left open would keep the process alive for ever
@@ -106,7 +121,28 @@ class Store:
         try:
             return await operation(self._reading)
         except sqlite3.Error as error:
-            raise explain(error) from error
+            if is_damage(error):
+                await self._look()
+                raise StoreError(self._found) from error
+            raise explain(error, "read") from error
+
+    async def _look(self) -> None:
+        """See, not more often than every ten seconds, whether the file is damaged or was only not read."""
+        if time.monotonic() - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = time.monotonic()
+        self._found = "the disk failed for a moment while the database was read: try again"
+        try:
+            db = await connect(self.path, "mode=ro", self._policy)
+            try:
+                await soundness.require_sound(db, self.path)
+            finally:
+                await db.close()
+        except StoreDamagedError as error:
+            self._found = str(error)
+            self._writer.is_damaged(self._found)
+        except (StoreError, sqlite3.Error) as error:
+            self._found = str(explain(error, "read"))
 
     async def compact(self) -> None:
         """Rewrite the database: nothing that was deleted is in its file or its log afterwards.
@@ -131,8 +167,7 @@ class Store:
         try:
             await check(writing)
             await set_pragmas(writing)
-            if first(await fetch(writing, "PRAGMA quick_check(1)")) != ("ok",):
-                raise StoreError("the database file is damaged: bring a backup back")
+            await soundness.require_sound(writing, self.path)
             row = first(await fetch(writing, "PRAGMA wal_checkpoint(TRUNCATE)"))
             if row is None or row[0] != 0:
                 raise StoreError("the database is still being read: try again")

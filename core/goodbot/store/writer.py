@@ -14,14 +14,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import aiosqlite
 
-from goodbot.errors import StoreError, StoreFullError
+from goodbot.errors import StoreDamagedError, StoreError, StoreFullError
 from goodbot.store.direct import Breath, Direct
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ Operation = Callable[[aiosqlite.Connection], Awaitable[T]]
 
 MAX_BATCH = 256
 MAX_QUEUE = 8192
+_SAY_SECONDS = 60.0
 _BREATH_SECONDS = 0.001
 """So long may operations that run directly keep everything else waiting."""
 
@@ -55,13 +57,23 @@ class Writer:
         self.db = db
         self.trouble = ""
         """Why nothing is stored at present, as a sentence; empty when all is well."""
+        self.full = ""
+        """Why the last write found no space, as a sentence; empty from the next that is stored on."""
         self._damage: Exception | None = None
+        self._said = -math.inf
         self._reopen = reopen
         self._queue: asyncio.Queue[tuple[Operation[Any], asyncio.Future[Any]] | None] = (
             asyncio.Queue(MAX_QUEUE)
         )
         self._task = asyncio.create_task(self._run(), name="store writer")
         self._closed = False
+
+    def is_damaged(self, why: str) -> None:
+        """Nothing is written from now on, until goodbot is started again on a sound file."""
+        if self._damage is None:
+            self._damage = StoreError(why)
+            self.trouble = why
+            logger.error("nothing is stored at present: %s", why)
 
     async def alone(self, operation: Operation[T]) -> T:
         """Run `operation` between two transactions: what SQLite does in none. Raises as `write`."""
@@ -128,6 +140,7 @@ class Writer:
         try:
             if self.trouble:
                 await self._recover()
+            before = self.db.total_changes
             await self.db.execute("BEGIN IMMEDIATE")
             if len(batch) == 1:  # the transaction is its savepoint
                 ((operation, future),) = batch
@@ -146,8 +159,21 @@ class Writer:
             for _, future in batch:
                 _resolve(future, None, failure)
         else:
+            self._look_at_space([error for _, _, error in results], self.db.total_changes > before)
             for future, result, error in results:
                 _resolve(future, result, error)
+
+    def _look_at_space(self, errors: Sequence[Exception | None], stored: bool) -> None:
+        """Remember that the disk is full, or that it is not any more; one line of the log a minute."""
+        full = next((error for error in errors if isinstance(error, StoreFullError)), None)
+        if full is not None:
+            self.full = str(full)
+            if time.monotonic() - self._said >= _SAY_SECONDS:
+                self._said = time.monotonic()
+                logger.error("nothing is stored at present: %s", full)
+        elif stored and self.full:
+            self.full = ""
+            logger.warning("there is space again: what comes is stored")
 
     async def _in_savepoint(self, operation: Operation[Any]) -> tuple[Any, Exception | None]:
         """The operation's result, or the error that has undone it alone."""
@@ -166,9 +192,11 @@ class Writer:
 
     async def _roll_back(self, error: Exception, failure: Exception) -> None:
         """Leave the connection fit for the next batch, or mark it as not to be used again."""
-        lost = _code(error) in _DISK
-        if _code(error) in _DAMAGED:
-            self._damage = failure
+        # A page that the disk did not give looks like a damaged one: `reopen` tells them apart.
+        lost = _code(error) in _DISK | _DAMAGED
+        if isinstance(error, StoreDamagedError):
+            self._damage, self.trouble = failure, str(failure)
+        self._look_at_space([failure], stored=False)
         try:
             if not self.trouble and self.db.in_transaction:
                 await self.db.rollback()
@@ -214,7 +242,12 @@ def _resolve(future: asyncio.Future[Any], result: Any, error: Exception | None) 
         future.set_exception(error)
 
 
-def explain(error: Exception) -> Exception:
+def is_damage(error: Exception) -> bool:
+    """Whether SQLite takes the file for damaged; it says so, too, of a page that the disk does not give."""
+    return _code(error) in _DAMAGED
+
+
+def explain(error: Exception, doing: str = "written") -> Exception:
     """SQLite's own errors as sentences; other errors as they are."""
     if not isinstance(error, sqlite3.Error):
         return error
@@ -227,8 +260,11 @@ def explain(error: Exception) -> Exception:
         return full
     reasons = {
         sqlite3.SQLITE_BUSY: "the database is locked by another program",
-        sqlite3.SQLITE_IOERR: "the disk failed while the database was written",
-        sqlite3.SQLITE_CORRUPT: "the database file is damaged: bring a backup back (`goodbot restore`)",
+        sqlite3.SQLITE_IOERR: f"the disk failed while the database was {doing}",
+        sqlite3.SQLITE_CORRUPT: (
+            "a page of the database could not be read: the disk failed, or the file is damaged "
+            "(`goodbot doctor` says which)"
+        ),
         sqlite3.SQLITE_NOTADB: "the file is not a goodbot database",
         sqlite3.SQLITE_READONLY: "the database cannot be written: check its permissions",
         sqlite3.SQLITE_CANTOPEN: "the database cannot be opened: check the directory's permissions",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,8 +34,7 @@ async def make_job(
     Raises TrainingError when an answer is gone, and AdapterError.
     """
     output, checkpoints = folder / "output", folder / "checkpoints"
-    for directory in (folder, output, checkpoints):
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
     baseline = {"mean": 0.0, "weight": 0.0}
     behaviour: dict[str, str] = {}
     rows: list[dict[str, Any]] = []
@@ -67,6 +68,17 @@ async def make_job(
         "background": background,
         "judged": await store.read(lambda db: runs.judged(db, pool, run)),
     }  # fmt: skip
+
+
+def _ready(directories: Sequence[Path]) -> None:
+    """Make what is missing, and see that it can be written: before hours of training, not after them."""
+    for directory in directories:
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise TrainingError(f"{directory} cannot be made: {error.strerror}") from error
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise TrainingError(f"{directory} cannot be written: check its permissions")
 
 
 def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:

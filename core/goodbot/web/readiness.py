@@ -10,6 +10,7 @@ import aiosqlite
 
 from goodbot.errors import GoodbotError
 from goodbot.serving.proof import Verdict
+from goodbot.store import access
 
 if TYPE_CHECKING:
     from goodbot.app import App
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 OK = "ok"
 DOWN = "down"
 _ANSWER_SECONDS = 5.0
+_TRIED = "tried to store"
 
 
 async def store_answers(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
@@ -33,13 +35,25 @@ async def store_answers(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
     return True
 
 
+async def store_takes(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
+    """Whether what comes is stored: where something is wrong, a row is written to see if it still is."""
+    if not app.store.trouble:
+        return await store_answers(app, seconds)
+    try:
+        async with asyncio.timeout(seconds):
+            await app.store.write(lambda db: access.set_switch(db, _TRIED, str(app.clock.now())))
+    except (GoodbotError, TimeoutError):
+        return False
+    return not app.store.trouble
+
+
 async def parts(app: App) -> Mapping[str, str]:
     """`ok` or `down` of the store, the model's server and each connector, by name.
 
     A server that answers, but turned out to do so without the adapter, is down as well.
     """
     found = {
-        "store": await store_answers(app),
+        "store": await store_takes(app),
         "model": app.server.healthy() and app.registry.witness.found.verdict is not Verdict.BASE,
         **{name: name not in app.connectors.problems for name in app.connectors.running},
     }

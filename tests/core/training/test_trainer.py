@@ -363,3 +363,33 @@ async def test_no_secret_reaches_a_child(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     assert not any("secret" in value for value in processes.child_environment().values())
     assert processes.child_environment()["HF_HUB_OFFLINE"] == "1"
+
+
+# -- B12: a directory that is missing
+
+
+async def test_b12_adapters_that_were_removed_while_it_trained_are_a_directory_again(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        (bot.app.config.home / "adapters").rmdir()
+        assert (await bot.finish_training()).state == "activated"
+        assert (await bot.say("and now?")).text.startswith("v1")
+
+
+async def test_b12_what_cannot_be_written_is_told_before_the_round_and_not_after_it(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train="hang")
+        adapters = bot.app.config.home / "adapters"
+        adapters.rmdir()
+        adapters.write_text("no directory")
+        verdict = await bot.train()
+        assert (verdict.state, verdict.reason) == (
+            "failed",
+            f"{adapters} cannot be made: File exists",
+        )

@@ -1,0 +1,179 @@
+"""A full disk, a damaged file and a disk that does not give a page are told apart, and told."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+import pytest
+from goodbot.errors import StoreDamagedError, StoreError, StoreFullError
+from goodbot.store import Store, access, soundness
+from goodbot.web import readiness
+
+from tests.core.builders import add_turn, open_bot, rows
+
+DAMAGED = b"\xa5" * 64
+
+
+async def filled(path: Path, turns: int = 60) -> None:
+    store = await Store.open(path)
+    for number in range(turns):
+        await add_turn(store, f"t{number}")
+    await store.close()
+
+
+def spoil(path: Path) -> str:
+    """64 bytes over the head of a page that is in use; the file's hash then."""
+    with sqlite3.connect(path) as db:
+        [(page,)] = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'turns'")
+        [(size,)] = db.execute("PRAGMA page_size")
+    db.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(DAMAGED)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+async def test_a_database_that_fails_its_check_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    await filled(path)
+    before = spoil(path)
+    with pytest.raises(StoreDamagedError, match="damaged: bring a backup back"):
+        await Store.open(path)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+
+
+async def test_a_large_one_is_checked_behind_the_start_and_then_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "goodbot.db"
+    await filled(path)
+    spoil(path)
+    monkeypatch.setattr(soundness, "AT_ONCE", 0)
+    store = await Store.open(path)
+    try:
+        assert store.looking is not None
+        await store.looking
+        assert "damaged: bring a backup back" in store.trouble
+        for _ in range(2):
+            with pytest.raises(StoreError, match="damaged: bring a backup back"):
+                await store.write(lambda db: access.set_switch(db, "a", "b"))
+    finally:
+        await store.close()
+
+
+async def test_a_page_that_turns_out_damaged_while_it_runs_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    await filled(path)
+    store = await Store.open(path)
+    try:
+        spoil(path)
+        with pytest.raises(StoreError, match="damaged: bring a backup back"):
+            await rows(store, "SELECT * FROM turns NOT INDEXED")
+        assert "damaged" in store.trouble
+    finally:
+        await store.close()
+
+
+async def test_b15_a_read_that_fails_for_a_moment_is_not_called_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite makes SQLITE_CORRUPT of an EIO while it reads."""
+    store = await Store.open(tmp_path / "goodbot.db")
+
+    async def fails(db: aiosqlite.Connection) -> None:
+        raise corrupt()
+
+    try:
+        with pytest.raises(StoreError, match="failed for a moment while the database was read"):
+            await store.read(fails)
+        assert store.trouble == ""
+        monkeypatch.setattr(Path, "open", eio)
+        with pytest.raises(StoreError, match="the disk fails while the database is read"):
+            raise await soundness.damage(corrupt(), store.path) or AssertionError
+    finally:
+        await store.close()
+
+
+def corrupt() -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError("database disk image is malformed")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def eio(*_: Any, **__: Any) -> Any:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+async def test_b15_a_start_without_space_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "goodbot.db"
+    await filled(path, 1)
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    assert soundness.without_space(error, path) is None, "there is space"
+    real = os.statvfs(tmp_path)
+
+    def full(_: Any) -> os.statvfs_result:
+        return os.statvfs_result((*real[:4], 0, *real[5:]))
+
+    async def no_shm(_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("goodbot.store.soundness.os.statvfs", full)
+    monkeypatch.setattr("goodbot.store.set_pragmas", no_shm)
+    with pytest.raises(StoreFullError, match=f"the disk of {tmp_path} is full: free some space"):
+        await Store.open(path)
+
+
+async def test_b9_a_full_disk_is_in_status_readyz_and_one_line_of_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        store = bot.store
+        await pages(store, 0)
+        caplog.set_level(logging.WARNING, "goodbot.store")
+        for number in range(20):
+            with pytest.raises(StoreFullError):
+                await add_turn(store, f"t{number}", response="x" * 20_000)
+        assert "the disk is full" in store.trouble
+        assert "the disk is full" in (await bot.status())["store"]
+        said = [record for record in caplog.records if "disk is full" in record.getMessage()]
+        assert len(said) == 1, "one line a minute"
+        assert await readiness.store_answers(bot.app), "no reason for a watchdog to end it"
+        await pages(store, 1_000_000)
+        assert await readiness.store_takes(bot.app), "the look itself finds that there is space"
+        assert store.trouble == ""
+        assert (await bot.status())["store"] == "ok"
+
+
+async def test_b9_it_stays_seen_while_the_disk_is_full(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        bot.store._writer.full = "the disk is full"
+
+        async def full(db: aiosqlite.Connection) -> None:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(access, "set_switch", lambda db, *_: full(db))
+            assert not await readiness.store_takes(bot.app)
+        assert bot.store.trouble
+
+
+async def pages(store: Store, most: int) -> None:
+    """The file may have so many pages; none more than it has, for 0."""
+
+    async def operation(db: aiosqlite.Connection) -> None:
+        async with db.execute(f"PRAGMA max_page_count = {most or 1}"):
+            pass
+
+    await store._writer.alone(operation)
