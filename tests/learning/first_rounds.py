@@ -45,7 +45,7 @@ from tests.learning.streams import RATINGS, Rated
 RESULTS = Path(__file__).parent / "results"
 KEPT = RESULTS / "first_rounds.jsonl.gz"
 PAGE = RESULTS / "first_rounds.md"
-SEEDS = (300, 301)
+SEEDS = (300, 301, 302)
 """The gate was set on 200 to 205."""
 LIKES = ("friendly", "terse")
 STRENGTHS = (1.0, 0.5)
