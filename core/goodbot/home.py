@@ -56,6 +56,18 @@ def ours(name: str) -> bool:
     return name in ENTRIES or (name.startswith(f"{DATABASE}.") and name.endswith(".bak"))
 
 
+def beside(home: Path) -> list[Path]:
+    """State directories that a restore has replaced, or did not come to put in place."""
+    name, parent = home.name, home.parent
+    starts = (f"{name}{BEFORE_RESTORE}", f"{name}.restoring-")
+    return [
+        path
+        for path in (sorted(parent.iterdir()) if parent.is_dir() else ())
+        if (path.name.startswith(starts) or path.name == name + RESTORED)
+        and path.is_dir() and not path.is_symlink() and is_home(path)
+    ]  # fmt: skip
+
+
 def is_home(home: Path) -> bool:
     """Whether the directory is a state directory, or empty; looks only at names and headers."""
     names = [entry.name for entry in home.iterdir()]

@@ -557,3 +557,21 @@ async def test_who_is_forgotten_while_the_disk_is_wiped_is_wiped_next(
         assert await bot.store.read(lambda db: access.switch(db, forgetting.ERASE))
         await bot.app.eraser.sweep()
         assert not await bot.store.read(lambda db: access.switch(db, forgetting.ERASE))
+
+
+async def test_s6_what_a_restore_has_replaced_is_named_to_owners(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        for name in ("bot.before-restore-20261121-101500", "bot.restored", "bot.restoring-1"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "goodbot.log").write_text(SECRET)
+        (tmp_path / "bot.before-restore-of-mine").write_text("a file of somebody else's")
+        await tell_secrets(bot, 2)
+        said = await forget(bot)
+        assert "what a restore has replaced: ask an owner to delete them." in said
+        assert str(tmp_path) not in said
+        await bot.say(SECRET, user="ada")
+        await bot.command("forget", "loopback:ada")
+        said = await bot.command("forget", "loopback:ada yes")
+        for name in ("bot.before-restore-20261121-101500", "bot.restored", "bot.restoring-1"):
+            assert str(tmp_path / name) in said
+        assert "of-mine" not in said

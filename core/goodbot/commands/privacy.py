@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import aiosqlite
 
@@ -10,6 +11,7 @@ from goodbot.commands import confirm
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError, UsageError
+from goodbot.home import beside
 from goodbot.people import linking
 from goodbot.people.authorization import Grant, origin, person
 from goodbot.store import access, exporting, forgetting, people
@@ -113,6 +115,9 @@ async def _forget(call: Call, who: str) -> Result:
         note = " What was exported is deleted too." if exported else ""
     except (GoodbotError, OSError) as error:  # it goes on by itself
         note = f" Wiping the disk waits: {error}."
+    note += await asyncio.to_thread(
+        _copies, s.config.home, named=s.authorization.may(call.user, Grant.ADMINISTER)
+    )
     return Result(text=_told(done, keeps, last_owner=last_owner) + note, data=_data(done))
 
 
@@ -137,8 +142,19 @@ def _told(done: forgetting.Forgotten, keeps: list[str], *, last_owner: bool) -> 
         sentences.append("The grants stay: there is no other owner.")
     elif keeps:
         sentences.append(f"The grant of {' and '.join(keeps)} stays: it says more than yours.")
-    sentences.append("Backups that were made before still hold it: delete them.")
     return " ".join(sentences)
+
+
+def _copies(home: Path, *, named: bool) -> str:
+    """Where else the words are. Where that is on the machine is for owners only."""
+    backups = " Backups that were made before still hold it"
+    found = beside(home)
+    if not found:
+        return f"{backups}: delete them."
+    if not named:
+        return f"{backups}, and so does what a restore has replaced: ask an owner to delete them."
+    paths = ", ".join(str(path) for path in found)
+    return f"{backups}, and so does what a restore has replaced ({paths}): delete them."
 
 
 def _data(done: forgetting.Forgotten) -> dict[str, object]:

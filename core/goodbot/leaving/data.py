@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goodbot.errors import UsageError
-from goodbot.home import BEFORE_RESTORE, RESTORED, is_home, ours
+from goodbot.home import beside, is_home, ours
 from goodbot.leaving.trace import Leaving, Trace, delete, size_of, staying
 from goodbot.lock import HomeLock
 
@@ -57,17 +57,9 @@ async def restores(leaving: Leaving) -> Sequence[Trace]:
     """State directories that a restore has replaced, or did not come to put in place."""
     if leaving.keep_data:
         return ()
-    name, parent = leaving.home.name, leaving.home.parent
-    starts = (f"{name}{BEFORE_RESTORE}", f"{name}.restoring-")
-    found = [
-        entry
-        for entry in (sorted(parent.iterdir()) if parent.is_dir() else ())
-        if entry.name.startswith(starts) or entry.name == name + RESTORED
-    ]
     return [
         Trace(kind="data", what=str(path), size=size_of(path), remove=_deleting(path))
-        for path in found
-        if path.is_dir() and not path.is_symlink() and is_home(path)
+        for path in beside(leaving.home)
     ]
 
 
