@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.errors import ServerError
 from goodbot.events import ChannelRef, Message, UserRef
+from goodbot.marks import ANY, Pattern
 from goodbot.sampling import UNFILTERED, Filters
 from goodbot.secrets import Secret
 from goodbot.server import Piece
@@ -70,6 +71,8 @@ class FarSide:
     """What the server refuses; what is learnt of it is put there."""
     own: bool = False
     """Whether those log-probs are the policy's own, of before `filters`."""
+    marks: Pattern = ANY
+    """What its model's template writes: to be broken (`goodbot.marks`) in all that goes there."""
 
 
 class OwnModel(ABC):

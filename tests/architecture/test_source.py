@@ -40,6 +40,7 @@ EXPRESSIONS = {
     # path: on whose words it runs, and why it cannot go quadratic
     "core/goodbot/redaction.py": "all that is said; bounded repeats, or none to be entered half way",
     "core/goodbot/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",
+    "core/goodbot/marks.py": "prompts and templates; anchored, one bounded class a repeat",
     "core/goodbot/text.py": "the model's answers; bounded repeats, one line at a time",
     "core/goodbot/models/directory.py": "the owner's config",
     "core/goodbot/poisoning/duplicates.py": "questions and answers; one class a match, bounded text",

@@ -76,6 +76,8 @@ async def _export(arguments: argparse.Namespace) -> int:
     if known is not None:
         name, use = f"v{known.version}", exporting.KINDS[kind]
     text = f"{name} is in {out} ({size / 1e6:.1f} MB), read back and compared: {use}."
+    if notes := proof.get("notes"):
+        text = f"{text} Whoever serves it elsewhere must know: {'; '.join(notes)}."
     told = {
         "version": known.version if known else 0,
         "format": kind,

@@ -29,6 +29,7 @@ from goodbot.setup import Check, Examined, Probe
 
 _CHOOSE = "goodbot model use auto"
 _CHILD_SECONDS = 40.0
+_LOOK = "goodbot_training.look"
 _ASK = """
 import importlib, json, sys
 name = sys.argv[1]
@@ -148,6 +149,34 @@ async def model(examined: Examined) -> Sequence[Check]:
     return [ok("model", text)]
 
 
+async def template(examined: Examined) -> Sequence[Check]:
+    """What goodbot has to help the model's chat template with; nothing where it needs none.
+
+    A child is asked: it takes the libraries of the backend.
+    """
+    try:
+        found = _resolved(examined)
+    except GoodbotError:
+        return []  # the model's line says it
+    if weights.problems(found.path):
+        return []
+    code, out, _ = await _child(*processes.python("-m", _LOOK, str(found.path)))
+    try:
+        told: dict[str, Any] = json.loads(out.splitlines()[-1]) if code == 0 else {}
+    except (ValueError, IndexError):
+        told = {}
+    if not told:
+        return []  # without a framework there is nothing to ask; the backend's line says it
+    if refused := told.get("refused"):
+        return [fail("template", str(refused), _CHOOSE)]
+    if helped := told.get("helped"):
+        text = f"{'; '.join(helped)}: goodbot sees to it, another server of the model may not"
+        return [
+            warn("template", text, "mend its chat_template or generation_config.json for others")
+        ]
+    return []
+
+
 async def drawn(examined: Examined) -> Sequence[Check]:
     """What answers are drawn with, and what of the model's files that leaves out."""
     try:
@@ -222,6 +251,7 @@ async def room(examined: Examined) -> Sequence[Check]:
 PROBES = (
     Probe(name="backend", run=backend, seconds=_CHILD_SECONDS),
     Probe(name="model", run=model, seconds=30.0),
+    Probe(name="template", run=template, seconds=_CHILD_SECONDS),
     Probe(name="sampling", run=drawn),
     Probe(name="memory", run=room),
 )

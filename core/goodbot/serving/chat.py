@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from goodbot.errors import ServerError
+from goodbot.marks import Pattern
 from goodbot.own_model import FarSide, without_tools
 from goodbot.sampling import Filters
 from goodbot.server import Generated, GenerateRequest
@@ -76,13 +77,14 @@ def far_side(
     fields: Mapping[str, Any],
     filters: Filters,
     *,
+    marks: Pattern,
     own: bool = False,
 ) -> FarSide:
     """Where a program may ask `version` itself, with the fields that our own request would have."""
     return FarSide(
         title=upstream.title, url=upstream.url, key=upstream.key, version=version, fields=fields,
         tells="logprobs" in fields, filters=upstream.manners.left(filters), own=own,
-        manners=upstream.manners,
+        manners=upstream.manners, marks=marks,
     )  # fmt: skip
 
 

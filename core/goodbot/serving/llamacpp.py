@@ -29,6 +29,7 @@ from goodbot.own_model import ALIAS, FarSide, without_tools
 from goodbot.server import BASE, AdapterFormat, GenerateRequest, Piece, Server, ServerParts
 from goodbot.serving import llama_api
 from goodbot.serving.flights import Flights
+from goodbot.serving.guarding import guarded, marks_of, mended
 from goodbot.serving.llama_process import LlamaProcess
 from goodbot.serving.plugin import LlamaCppSettings
 from goodbot.serving.upstream import Unreachable
@@ -98,6 +99,7 @@ class LlamaCppServer(Server):
         await self._awake.wait()
         version = self._active if request.version is None else request.version
         child = await self._child(version)
+        request, broke = guarded(request, await marks_of(self._parts.model.path))
         async with self._asking(child):
             given = await llama_api.prompt(
                 child.upstream, request.messages, thinking=request.thinking
@@ -105,11 +107,11 @@ class LlamaCppServer(Server):
             answer = llama_api.write(child.upstream, given, request)
             async with contextlib.aclosing(answer) as pieces:
                 async for piece in pieces:
-                    if not isinstance(piece, llama_api.Completion):
-                        yield piece
-                        continue
-                    prompt = piece.prompt_tokens if piece.tokens else ()
-                    yield replace(piece, prompt_tokens=prompt).by(version, request.filters)
+                    made: Piece | llama_api.Completion = piece
+                    if isinstance(made, llama_api.Completion):
+                        prompt = made.prompt_tokens if made.tokens else ()
+                        made = replace(made, prompt_tokens=prompt).by(version, request.filters)
+                    yield mended(made) if broke else made
 
     @contextlib.asynccontextmanager
     async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
@@ -128,6 +130,7 @@ class LlamaCppServer(Server):
                     **({"tools": tools} if tools else {}),
                 },
                 filters=request.filters,
+                marks=await marks_of(self._parts.model.path),
                 tells=False,  # its OpenAI API gives log-probs by text, without token ids
             )  # fmt: skip
 

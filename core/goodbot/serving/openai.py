@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from goodbot.errors import AdapterError, ServerError
+from goodbot.marks import ANY, Pattern
 from goodbot.server import BASE, ServerParts
 from goodbot.serving import address
 from goodbot.serving.choice import NO_ADAPTERS
@@ -18,6 +19,9 @@ class OpenAIServer(RemoteServer):
     def __init__(self, _: object, parts: ServerParts) -> None:
         super().__init__(parts, "the server")
         self.complaint = f"{self.upstream.place}: {NO_ADAPTERS}"
+
+    async def marks(self) -> Pattern:
+        return ANY  # its model may be another than ours
 
     async def look(self) -> str:
         try:

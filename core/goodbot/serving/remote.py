@@ -30,6 +30,7 @@ from typing import Any
 
 from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
+from goodbot.marks import Pattern
 from goodbot.models.servers import ServedModel
 from goodbot.own_model import FarSide
 from goodbot.sampling import Filters
@@ -38,6 +39,7 @@ from goodbot.serving import chat, listing
 from goodbot.serving.chat import Completion, Part
 from goodbot.serving.chores import Chores
 from goodbot.serving.flights import Flights
+from goodbot.serving.guarding import guarded, marks_of, mended
 from goodbot.serving.listing import PREFIX
 from goodbot.serving.pulse import Pulse
 from goodbot.serving.thinking import opened
@@ -112,6 +114,10 @@ class RemoteServer(Server):
         """Whether its log-probs are the policy's own where it filters: of before that."""
         return False
 
+    async def marks(self) -> Pattern:
+        """What the template of its model writes, which nobody else may."""
+        return await marks_of(self.parts.model.path)
+
     def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[Part]:
         """One answer under `name`: its pieces, and one `Completion`."""
         begun = opened(self.parts.model.path, thinking=request.thinking)
@@ -158,10 +164,11 @@ class RemoteServer(Server):
         await self._awake.wait()
         version = self._active if request.version is None else request.version
         request = dataclasses.replace(request, filters=self.takes(request.filters))
+        request, broke = guarded(request, await self.marks())
         try:
             async with contextlib.aclosing(self._written(version, request)) as pieces:
                 async for piece in pieces:
-                    yield piece
+                    yield mended(piece) if broke else piece
             return
         except StatusError as error:  # it says so before the first piece
             if version == BASE or not self.forgotten(error):
@@ -172,7 +179,7 @@ class RemoteServer(Server):
                 raise
         async with contextlib.aclosing(self._written(BASE, request)) as pieces:
             async for piece in pieces:
-                yield piece
+                yield mended(piece) if broke else piece
 
     async def _written(self, version: int, request: GenerateRequest) -> AsyncGenerator[Piece]:
         name = self.name_of(version)
@@ -199,7 +206,7 @@ class RemoteServer(Server):
             request = dataclasses.replace(request, filters=filters)
             yield chat.far_side(
                 self.upstream, version, self.body(name, request), filters,
-                own=self.tells_own(request),
+                own=self.tells_own(request), marks=await self.marks(),
             )  # fmt: skip
 
     async def first_tokens(

@@ -6,36 +6,23 @@ OpenRouter), `thinking` (Ollama), and content in parts (Mistral).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from goodbot.marks import chat_template
 from goodbot.thoughts import Marks, Splitter, Thought, opened_by_template, orphan, split, tidy
 
 if TYPE_CHECKING:
     from goodbot.serving.chat import Completion
 
-_LONGEST_TEMPLATE = 1 << 20
 FIELDS = ("reasoning_content", "reasoning", "thinking")
 
 
 def opened(model: Path, *, thinking: bool) -> Marks | None:
     """The thought that the template of our base begins, for a server that has no parser for it."""
     return opened_by_template(chat_template(model), thinking=thinking)
-
-
-def chat_template(path: Path) -> str:
-    """The model's chat template, as tokenizers look for it; empty where there is none."""
-    file = path / "chat_template.jinja"
-    try:
-        if file.is_file():
-            return file.read_text("utf-8", "replace")[:_LONGEST_TEMPLATE]
-        found = json.loads((path / "tokenizer_config.json").read_bytes()).get("chat_template")
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return ""
-    return found if isinstance(found, str) else json.dumps(found or "")
 
 
 class Reader:

@@ -202,3 +202,30 @@ async def test_an_architecture_that_no_backend_knows(copy: Path) -> None:
     (copy / "config.json").write_text(json.dumps({**config, "model_type": "abacus"}))
     state, text, fix = await look(copy)
     assert (state, "abacus" in text, fix) == (CheckState.FAIL, True, "goodbot model use auto")
+
+
+async def test_a_turn_that_ends_where_no_file_says_so_is_a_warning(copy: Path) -> None:
+    require("transformers")
+    seen = examined(copy.parent / "home", f'[model]\npath = "{copy}"\n')
+    assert await model.template(seen) == []
+    for name in ("tokenizer_config.json", "config.json"):
+        told = json.loads((copy / name).read_text())
+        told |= {"eos_token": "<|endoftext|>"} if "tokenizer" in name else {"eos_token_id": 0}
+        (copy / name).write_text(json.dumps(told))
+    (copy / "generation_config.json").unlink(missing_ok=True)
+    check = await only(model.template(seen))
+    assert check.state is CheckState.WARN
+    assert "its turns end with <|im_end|>, which none of its files names as an end" in check.text
+
+
+async def test_a_template_that_leaves_the_question_out_fails(copy: Path) -> None:
+    require("transformers")
+    for file in copy.glob("chat_template*"):
+        file.unlink()
+    told = json.loads((copy / "tokenizer_config.json").read_text())
+    told["chat_template"] = "{% for m in messages %}{{ m['words'] }}{% endfor %}"
+    (copy / "tokenizer_config.json").write_text(json.dumps(told))
+    check = await only(
+        model.template(examined(copy.parent / "home", f'[model]\npath = "{copy}"\n'))
+    )
+    assert (check.state, "leaves out what is said" in check.text) == (CheckState.FAIL, True)

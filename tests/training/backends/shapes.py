@@ -84,14 +84,18 @@ def _unigram() -> Any:
     return found
 
 
-def _byte_level() -> Any:
-    """As Qwen, Llama 3, gpt-oss."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+def _byte_level(cut: str = "") -> Any:
+    """As Qwen, Llama 3, gpt-oss. `cut`: the pattern by which text is cut up; empty: GPT-2's."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocab = {sign: at for at, sign in enumerate(["<unk>", *alphabet])}
     found = Tokenizer(models.BPE(vocab=vocab, merges=[]))
-    found.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    found.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not cut)
+    if cut:
+        found.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.Split(Regex(cut), "isolated"), found.pre_tokenizer]
+        )
     found.decoder = decoders.ByteLevel()
     return found
 

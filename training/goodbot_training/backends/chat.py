@@ -28,6 +28,11 @@ _WAYS: tuple[_Way, ...] = (
     plainer, lambda messages: in_parts(plainer(messages)),
 )  # fmt: skip
 """How a template may want a conversation, the plainest last; each second one in parts."""
+_NEEDS = (
+    "", "needs the system's words in the first question",
+    "needs users and assistants in turn, and no system message",
+)  # fmt: skip
+_PARTS = "shows contents that are lists of parts only, not plain text"
 _PROBE: list[Message] = [
     {"role": "system", "content": "quartz"},
     {"role": "user", "content": "heron"},
@@ -111,14 +116,17 @@ class Chat:
         backend = getattr(self._tokenizer, "backend_tokenizer", None)
         if backend is None:  # the marks in what people write could not be told from its own
             raise TrainingError(f"The tokenizer in {directory} needs a tokenizer.json beside it.")
-        self._marks = Marks(backend)
+        self._marks = Marks(backend, str(self._tokenizer.chat_template))
         self._bytes = byte_ids(backend)
         self._of_bytes = {byte: token for token, byte in self._bytes.items()}
         self.thoughts = ModelThoughts(self._tokenizer)
         self._way = self._fitting(directory)
-        self.stops = self._stops(directory, config)
+        declared = self._stops(directory, config)
+        self.stops = declared
         self.end = self._end()
         self.stops |= {self.end}
+        self.helped = self._helped(declared)
+        """What a program that has the model's files alone would get wrong, a clause each."""
 
     def prompt(
         self, messages: Sequence[Message], *, thinking: bool | None = False
@@ -150,6 +158,17 @@ class Chat:
                 self._way([{"role": "system", "content": ""}, *plain]), tools, thinking
             )
         raise TrainingError("The model's chat template refuses this conversation.", kind="data")
+
+    def _helped(self, declared: frozenset[int]) -> tuple[str, ...]:
+        at = _WAYS.index(self._way)
+        needs = [words for words in (_NEEDS[at // 2], _PARTS if at % 2 else "") if words]
+        found = [f"its chat template {' and '.join(needs)}"] if needs else []
+        if self.end not in declared:
+            found.append(
+                f"its turns end with {self.name(self.end)}, which none of its files names as an end "
+                "(eos_token_id)"
+            )
+        return tuple(found)
 
     def _fitting(self, directory: Path) -> _Way:
         """The first way in which the template shows all that is said. Raises TrainingError."""
@@ -240,13 +259,24 @@ class Chat:
             found.update(value if isinstance(value, list) else [] if value is None else [value])
         return frozenset(int(one) for one in found)
 
+    def _behind(self, message: Message, conversation: Sequence[Message]) -> list[int]:
+        """What the template writes after a message of the probe, up to the next one's words."""
+        written = self._written(self._way(conversation), [], answer=False)
+        _, _, tail = written.rpartition(message["content"])
+        return self._marks.encode(tail.partition(_PROBE[3]["content"])[0])
+
     def _end(self) -> int:
-        """The token that the template itself puts after an answer, whatever the files say."""
+        """The token that the template itself puts after an answer, whatever the files say.
+
+        Where it puts none, that with which the next turn begins, if the files name it (GLM's `<|user|>`).
+        """
         with suppress(Exception):  # a template that does not end with an answer
-            written = self._written(self._way(_PROBE[:3]), [], answer=False)
-            _, _, tail = written.rpartition(_PROBE[2]["content"])
-            for token in self._marks.encode(tail):
+            for token in self._behind(_PROBE[2], _PROBE[:3]):
                 if self._marks.is_special(token) or token in self.stops:
+                    return token
+        with suppress(Exception):
+            for token in self._behind(_PROBE[2], _PROBE):
+                if token in self.stops:
                     return token
         if self._tokenizer.eos_token_id is None:
             raise TrainingError("The model's tokenizer has no end token.")

@@ -2,7 +2,8 @@
 
 A tokenizer finds its added tokens (`<|im_end|>`, `<think>`, `[INST]`) wherever their names stand. Here they
 have other names, which nobody can know: what a template writes is renamed before it is encoded, and what
-a person writes is not. So the same characters reach the model, in the tokens of plain text.
+a person writes is not. So the same characters reach the model, in the tokens of plain text. A mark that the
+tokenizer does not know (Llama 2's `[INST]`) is plain text itself: in what people write it is broken.
 """
 
 # pyright: standard
@@ -14,6 +15,8 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from goodbot.marks import broken, is_mark, pattern, written
 
 _FIRST = 0xE000
 _SIGNS = 6400
@@ -27,16 +30,17 @@ _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 class Marks:
     """The added tokens of one tokenizer."""
 
-    def __init__(self, backend: Any) -> None:
+    def __init__(self, backend: Any, template: str = "") -> None:
         """`backend` is the `tokenizers.Tokenizer` that the model came with."""
         from tokenizers import Tokenizer
 
         described: dict[str, Any] = json.loads(backend.to_str())
         added = sorted(described["added_tokens"], key=lambda token: -len(token["content"]))
-        names = [token["content"] for token in added if _is_mark(token)][:_SIGNS]
+        names = [token["content"] for token in added if is_mark(token)][:_SIGNS]
         real, quoted = _secret(), _secret()
         self._aliases = {name: real + chr(_FIRST + at) for at, name in enumerate(names)}
         self._quotes = {name: quoted + chr(_FIRST + at) for at, name in enumerate(names)}
+        self._plain = pattern(set(written(template)) - set(names))
         self._special = {backend.token_to_id(t["content"]) for t in added if t["special"]}
         for token in added:
             token["content"] = self._aliases.get(token["content"], token["content"])
@@ -61,9 +65,9 @@ class Marks:
         if isinstance(value, str):
             for name, quote in self._quotes.items():
                 value = value.replace(name, quote)
-            return value
+            return broken(value, self._plain)
         if isinstance(value, Mapping):
-            return {key: self.quote(item) for key, item in value.items()}
+            return {self.quote(key): self.quote(item) for key, item in value.items()}
         return [self.quote(item) for item in value] if isinstance(value, Sequence) else value
 
     def encode(self, rendered: str) -> list[int]:
@@ -104,11 +108,6 @@ def _unlikely(vocabulary: list[list[Any]], names: set[str]) -> None:
     for word in vocabulary:
         if word[0] in names:
             word[1] = _NEVER
-
-
-def _is_mark(token: Mapping[str, Any]) -> bool:
-    """Whether it is more than a run of blanks or signs, as some vocabularies have for code."""
-    return bool(token["special"]) or any(sign.isalnum() for sign in token["content"])
 
 
 def _secret() -> str:

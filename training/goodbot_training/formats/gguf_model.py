@@ -29,10 +29,11 @@ _FREQUENCIES = "rope_freqs.weight"
 
 
 def write(
-    path: Path, base: Checkpoint, adapter: AdapterWeights | None, *, dtype: str, name: str,
+    path: Path, base: Checkpoint, adapter: AdapterWeights | None, *, dtype: str, name: str, end: int,
     done: Callable[[int], None],
 ) -> dict[str, Any]:  # fmt: skip
-    """Write the file; the proof. `done` is told the bytes of each tensor as it lies in the base.
+    """Write the file; the proof. `end` is the token that ends a turn; `done` is told the bytes of each
+    tensor as it lies in the base.
 
     Raises AdapterError.
     """
@@ -47,7 +48,7 @@ def write(
     dialect, gguf = Dialect.of(base.config), package()
     writer = gguf.GGUFWriter(path, dialect.arch)
     _describe(writer, base, model, dtype, name)
-    gguf_vocabulary.add(writer, base.directory, _vocabulary(base))
+    gguf_vocabulary.add(writer, base.directory, _vocabulary(base), end)
     weights = proof.merged(base, adapter)
     names = [tensor for tensor in base.tensors if not (tensor == "lm_head.weight" and _tied(base))]
     for tensor in names:

@@ -24,9 +24,10 @@ _CUTS = {
 _ELSEWHERE = "convert the model with llama.cpp's convert_hf_to_gguf.py instead"
 
 
-def add(writer: Any, directory: Path, size: int) -> None:
+def add(writer: Any, directory: Path, size: int, end: int) -> None:
     """Put the tokenizer in `directory` into a GGUF file; `size` is the model's vocabulary.
 
+    `end` ends a turn, whatever the files name: llama.cpp stops there, and at the ends that it knows by name.
     Raises AdapterError for one that llama.cpp has no name for.
     """
     gguf = package()
@@ -51,6 +52,7 @@ def add(writer: Any, directory: Path, size: int) -> None:
     writer.add_token_list(tokens)
     writer.add_token_types(kinds)
     special = gguf.SpecialVocab(directory, load_merges=True, n_vocab=size)
+    special.special_token_ids |= {"eos": end, "eot": end}
     special.add_to_gguf(writer, quiet=True)
 
 

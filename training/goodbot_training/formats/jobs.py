@@ -12,7 +12,7 @@ from goodbot.errors import AdapterError
 
 from goodbot_training.backends import adapters
 from goodbot_training.backends.adapters import AdapterWeights
-from goodbot_training.formats import fused, gguf_adapter, gguf_model, mlx, proof
+from goodbot_training.formats import fused, gguf_adapter, gguf_model, mlx, proof, turns
 from goodbot_training.formats.checkpoint import Checkpoint
 from goodbot_training.types import PROTOCOL, as_mapping, data_error
 
@@ -106,20 +106,33 @@ def _gguf(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
 
 
 def _gguf_model(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
-    return gguf_model.write(job.output, base, _adapter(job), dtype="Q8_0", name=job.name, done=told)
+    return _whole_gguf(job, base, told, _adapter(job), "Q8_0")
 
 
 def _gguf_base(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
     dtype = "F32" if base.dtype == "F32" else "F16"
-    return gguf_model.write(job.output, base, None, dtype=dtype, name=job.name, done=told)
+    return _whole_gguf(job, base, told, None, dtype)
 
 
-def _fused(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
-    return fused.write(job.output, base, _adapter(job), dtype="", done=told)
+def _whole_gguf(
+    job: Job, base: Checkpoint, told: Told, adapter: AdapterWeights | None, dtype: str
+) -> dict[str, Any]:
+    looked = turns.look(base)
+    made = gguf_model.write(
+        job.output, base, adapter, dtype=dtype, name=job.name, end=looked.end, done=told
+    )
+    return {**made, "notes": list(looked.notes)}
+
+
+def _fused(job: Job, base: Checkpoint, told: Told, dtype: str = "") -> dict[str, Any]:
+    adapter, looked = _adapter(job), turns.look(base)
+    made = fused.write(job.output, base, adapter, dtype=dtype, done=told)
+    turns.declare(job.output, looked.end)
+    return {**made, "notes": list(looked.notes)}
 
 
 def _fused_f32(job: Job, base: Checkpoint, told: Told) -> dict[str, Any]:
-    return fused.write(job.output, base, _adapter(job), dtype="F32", done=told)
+    return _fused(job, base, told, "F32")
 
 
 FORMATS: Mapping[str, Callable[[Job, Checkpoint, Told], dict[str, Any]]] = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 from goodbot.errors import ServerError
+from goodbot.marks import broken, whole
 from goodbot.own_model import FarSide, without_tools
 from goodbot.sampling import Filters, merged
 from goodbot.serving.chat import Completion
@@ -39,6 +40,8 @@ _TELLING = (
 )  # fmt: skip
 _DRAWN = ("frequency_penalty", "presence_penalty", "logit_bias", "seed", "min_tokens")
 """What chat completions have, too, under the same name."""
+_SAYING = ("messages", "tools", "functions")
+"""Fields that the template there makes a prompt of. Who sends a `prompt` has made it itself."""
 _LIMITS = {"content_filter": "stop", "function_call": "tool_calls"}
 
 
@@ -76,6 +79,13 @@ def _is_gone(part: Json) -> bool:
     return "data:" in (place.get("url"), place.get("file_data"), part.get("image_url")) or (
         place.get("data") == ""
     )
+
+
+def guarded(far: FarSide, made: Mapping[str, Any]) -> dict[str, Any]:
+    """A request without marks of the template in what anybody says: that server makes the prompt."""
+    return {
+        name: broken(value, far.marks) if name in _SAYING else value for name, value in made.items()
+    }
 
 
 def translated(far: FarSide, asked: Asked, body: Json) -> dict[str, Any]:
@@ -124,12 +134,18 @@ def filters(far: FarSide, asked: Asked | None = None) -> Filters:
     return far.manners.left(found) if far.manners else found
 
 
-async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[Delta]:
-    """A stream of chat completions, piece by piece. Raises ServerError where it breaks off."""
+async def answer(
+    far: FarSide, response: aiohttp.ClientResponse, *, mend: bool = False
+) -> AsyncGenerator[Delta]:
+    """A stream of chat completions, piece by piece. Raises ServerError where it breaks off.
+
+    `mend`: marks were broken in the question, and the model may repeat them so.
+    """
     listener = ChatAnswer()
     reader, in_turn = Reader(), InTurn(listener.calls)
     counts = (0, 0)
-    async for chunk, part in _chunks(far, response):
+    async for heard, part in _chunks(far, response):
+        chunk = whole(heard) if mend else heard
         (listener.event if part == "delta" else listener.whole)(chunk)
         if usage := sub(chunk, "usage"):
             counts = (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
@@ -141,10 +157,10 @@ async def answer(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerat
     said = listener.said()
     for delta in (*reader.end(0, cut=said.finish == "length"), *in_turn.end()):
         yield delta
-    whole = reader.completed(Completion(text="", finish=said.finish))
-    if whole.thought:  # which tokens are the thought's is not known: training reads the words
-        said = replace(said, thought=whole.thought, prompt_tokens=(), tokens=(), logprobs=())
-    said = replace(said, text=whole.text)
+    read = reader.completed(Completion(text="", finish=said.finish))
+    if read.thought:  # which tokens are the thought's is not known: training reads the words
+        said = replace(said, thought=read.thought, prompt_tokens=(), tokens=(), logprobs=())
+    said = replace(said, text=read.text)
     if not said.finish:
         raise ServerError(f"{far.title} broke its answer off")
     finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)

@@ -106,8 +106,9 @@ class OwnDoor:
                 if path in _SAME:
                     return await self._passed(request, call, session, about, far)
                 asked_there = asking.translated(far, asked, body)
-                async with self._asked(far, CHAT, asked_there) as response:
-                    deltas = asking.answer(far, response)
+                kept_out = asking.guarded(far, asked_there)
+                async with self._asked(far, CHAT, kept_out) as response:
+                    deltas = asking.answer(far, response, mend=kept_out != asked_there)
                     return await self._written(request, call, session, about, deltas)
         except ServerError as error:
             raise RefusedError(503, _sentence(error), retry_after=5.0) from error
@@ -189,8 +190,9 @@ class OwnDoor:
     ) -> web.StreamResponse:
         path, asked = request.path, about.asked
         answer = _SAME[path]()
-        editor = Editor(answer, model=about.model, asked=about.body)
-        made = asking.same(far, about.body, asked)
+        own = asking.same(far, about.body, asked)
+        made = asking.guarded(far, own)
+        editor = Editor(answer, model=about.model, asked=about.body, mend=made != own)
         done = False
 
         async def kept() -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from goodbot.errors import ServerError
+from goodbot.marks import whole
 from goodbot.serving.sse import EventStream
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
@@ -25,8 +26,11 @@ _CHOICE = ("token_ids", "prompt_token_ids", "prompt_logprobs")
 class Editor:
     """Edits one answer, and lets `answer` read it as it came."""
 
-    def __init__(self, answer: Answer, *, model: str, asked: Mapping[str, Any]) -> None:
-        """`asked` is the program's own request."""
+    def __init__(
+        self, answer: Answer, *, model: str, asked: Mapping[str, Any], mend: bool = False
+    ) -> None:
+        """`asked` is the program's own request; `mend`: marks in it were broken (`goodbot.marks`)."""
+        self._mend = mend
         self._answer, self._model = answer, model
         self._keeps_logprobs = bool(asked.get("logprobs"))
         self._events = EventStream()
@@ -43,7 +47,7 @@ class Editor:
 
     def whole(self, data: bytes) -> bytes:
         """An answer at once."""
-        body = _object(data)
+        body = self._read(data)
         self._answer.whole(body)
         return json.dumps(self._edited(body), ensure_ascii=False).encode("utf-8", "replace")
 
@@ -51,10 +55,14 @@ class Editor:
         if data.strip() == "[DONE]":
             self.over = True
             return b"data: [DONE]\n\n"
-        body = _object(data)
+        body = self._read(data)
         self._answer.event(body)
         text = json.dumps(self._edited(body), ensure_ascii=False)
         return f"data: {text}\n\n".encode("utf-8", "replace")
+
+    def _read(self, data: str | bytes) -> dict[str, Any]:
+        body = _object(data)
+        return whole(body) if self._mend else body
 
     def _edited(self, body: dict[str, Any]) -> dict[str, Any]:
         for name in _TOP:

@@ -1,0 +1,116 @@
+"""A template's own marks in people's words, broken: where somebody else makes the prompt, or where a mark is
+plain text to the tokenizer, nothing else can tell whose it is.
+
+A word joiner (U+2060) behind the first character of a mark makes other tokens of it. It is nothing to the
+eye, stands in prompts only, and is taken out of the answers to them.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+_Value = TypeVar("_Value")
+Pattern = re.Pattern[str]
+BREAK = "\u2060"
+_INNER = r"[^|｜<>'\"{}\s]{1,48}"
+_SIGNS = (
+    rf"<\|{_INNER}\|?>|<{_INNER}\|>|<｜{_INNER}｜>|<</?[A-Z]{{2,12}}>>|\[/?[A-Za-z][A-Z_]{{2,30}}\]"
+)
+_WRITTEN = re.compile(rf"{_SIGNS}|</?[a-z][a-z_]{{0,30}}>")
+_BRACKETS = (
+    "INST SYSTEM_PROMPT AVAILABLE_TOOLS TOOL_CALLS TOOL_RESULTS TOOL_CONTENT ARGS CALL_ID THINK "
+    "IMG gMASK"
+)
+_ANGLES = (
+    "s bos eos pad unk start_of_turn end_of_turn start_of_image end_of_image sop eop think "
+    "thinking thought reasoning tool_call tool_response tool_calls tool_result functions "
+    "function_calls"
+)
+_LONGEST = 1 << 20
+_MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+def written(template: str) -> tuple[str, ...]:
+    """What a chat template writes that looks like a mark."""
+    return tuple(dict.fromkeys(_WRITTEN.findall(template[:_LONGEST])))
+
+
+def pattern(names: Iterable[str]) -> Pattern:
+    """Finds the first character of each of these marks, also where two share some."""
+    every = sorted({name for name in names if len(name) > 1}, key=len, reverse=True)
+    return re.compile(
+        f"(?=(?:{'|'.join(map(re.escape, every))}))." if every else r"(?!)", re.DOTALL
+    )
+
+
+def _of_any_family() -> Pattern:
+    brackets, angles = (rf"(?:{'|'.join(words.split())})" for words in (_BRACKETS, _ANGLES))
+    signs = rf"<\|{_INNER}\|?>|<{_INNER}\|>|<｜{_INNER}｜>|<</?SYS>>"
+    return re.compile(rf"(?={signs}|\[/?{brackets}\]|</?{angles}>).", re.DOTALL)
+
+
+ANY = _of_any_family()
+"""The marks of the families that are known, where the model's own cannot be read."""
+
+
+@functools.lru_cache(maxsize=8)
+def of(model: Path) -> Pattern:
+    """The marks of the model in a directory; `ANY` where its tokenizer cannot be read."""
+    names = _added(model)
+    return pattern((*names, *written(chat_template(model)))) if names else ANY
+
+
+def broken(value: _Value, found: Pattern) -> _Value:
+    """The same words with each mark broken, however deep they lie."""
+    return cast(
+        "_Value", _mapped(value, lambda text: found.sub(lambda match: match[0] + BREAK, text))
+    )
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[Any, Any]", value).items()
+        return {_mapped(key, change): _mapped(item, change) for key, item in entries}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [_mapped(item, change) for item in cast("Sequence[Any]", value)]
+    return value
+
+
+def whole(value: _Value) -> _Value:
+    """What a model wrote, without what breaks marks, however deep it lies."""
+    return cast("_Value", _mapped(value, lambda text: text.replace(BREAK, "")))
+
+
+def chat_template(path: Path) -> str:
+    """The model's chat template, as tokenizers look for it; empty where there is none."""
+    file = path / "chat_template.jinja"
+    try:
+        if file.is_file():
+            return file.read_text("utf-8", "replace")[:_LONGEST]
+        found = json.loads((path / "tokenizer_config.json").read_bytes()).get("chat_template")
+    except _MALFORMED:
+        return ""
+    return found if isinstance(found, str) else json.dumps(found or "", ensure_ascii=False)
+
+
+def _added(model: Path) -> list[str]:
+    """The added tokens of a tokenizer.json, whose vocabulary behind them is not parsed."""
+    try:
+        text = (model / "tokenizer.json").read_text("utf-8")
+        start = text.index("[", text.index('"added_tokens"'))
+        tokens, _ = json.JSONDecoder().raw_decode(text, start)
+        return [str(one["content"]) for one in tokens if is_mark(one)]
+    except _MALFORMED:
+        return []
+
+
+def is_mark(token: Mapping[str, Any]) -> bool:
+    """Whether an added token is more than a run of blanks or signs, as some vocabularies have for code."""
+    return bool(token["special"]) or any(sign.isalnum() for sign in token["content"])

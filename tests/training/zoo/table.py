@@ -1,0 +1,72 @@
+"""The table of the zoo in docs/models.md: `python -m tests.training.zoo.table` writes it anew.
+
+What is offered to whom stands here, and the tests go by it: a cell says "yes" where its test passes, and
+where something is not offered, its test looks for the sentence that says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.training.backends.families import FAMILIES
+from tests.training.zoo.dialects import DIALECTS, ROWS
+
+PAGE = Path(__file__).parents[3] / "docs" / "models.md"
+BEGIN, END = "<!-- the zoo: begin -->\n", "<!-- the zoo: end -->\n"
+GGUF_WHOLE = {"llama", "qwen2", "qwen3", "r1 distill"}
+"""Rows whose whole model is written as GGUF here."""
+GGUF_ADAPTER = GGUF_WHOLE | {
+    "mistral", "gemma", "gemma2", "gemma3", "phi3", "llama 2 chat", "magistral",
+}  # fmt: skip
+"""Rows whose adapter is."""
+SHAPES = {
+    "byte level": "bytes", "byte fallback": "SentencePiece, blank in front",
+    "no prefix": "SentencePiece, no blank in front",
+}  # fmt: skip
+
+
+def mlx(row: str) -> bool:
+    """Whether mlx-lm loads the family's checkpoints as transformers saves them."""
+    return FAMILIES[ROWS[row][0]].mlx is not None
+
+
+def line(row: str) -> list[str]:
+    """The cells of a row."""
+    family, name = ROWS[row]
+    dialect = DIALECTS[name]
+    traits = [
+        *(["no system role"] if dialect.system == "refused" else []),
+        *(["strict turns"] if dialect.turns == "strict" else []),
+        *(["marks are plain text"] if dialect.plain else []),
+        *(["tools"] if dialect.tools else []),
+        *(["ends unlike eos"] if dialect.end != dialect.eos else []),
+    ]
+    thought = "–" if dialect.thought is None else "always" if dialect.always else "if told to"
+    whole = "whole, adapter" if row in GGUF_WHOLE else "adapter" if row in GGUF_ADAPTER else "no"
+    shown = row if family == row else f"{row} ({family})"
+    offered = "yes" if mlx(row) else "no"
+    every = ["yes"] * 6
+    return [shown, dialect.like, SHAPES[dialect.shape], ", ".join(traits) or "–", thought, *every,
+            whole, offered]  # fmt: skip
+
+
+HEAD = [
+    "family", "writes as", "tokenizer", "template", "thinks", "prompt", "ends", "scripts", "thoughts",
+    "round", "gate", "GGUF", "MLX",
+]  # fmt: skip
+
+
+def table() -> str:
+    """The table as Markdown."""
+    rows = [HEAD, ["---"] * len(HEAD), *map(line, ROWS)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def page(text: str) -> str:
+    """The page with the table of now in it."""
+    before, _, rest = text.partition(BEGIN)
+    return f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
