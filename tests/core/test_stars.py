@@ -171,6 +171,20 @@ async def test_a_plugins_policy_decides_what_counts_and_what_is_told(tmp_path: P
         assert (await bot.status())["ratings"] == 0 == await claimed(bot)
 
 
+async def test_what_teaches_nothing_is_no_reason_to_try_a_failed_run_again(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        bot.fake.set(train="nan")
+        await bot.rated(8)
+        for _ in range(3):
+            assert (await bot.train()).state == "failed"
+        assert "1 new ratings until another try" in (await bot.status())["next"]
+        await bot.say("question")
+        await bot.command("stars", "3")
+        assert "1 new ratings until another try" in (await bot.status())["next"]
+        await bot.command("stars", "4")
+        assert "until another try" not in (await bot.status())["next"]
+
+
 async def test_another_policy_counts_anew(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(2)

@@ -195,11 +195,12 @@ async def last_runs(
 
 
 async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int) -> int:
-    """Ratings of the pool's model that came after a run had claimed its own."""
+    """Ratings of the pool's model that teach something and came after a run had claimed its own."""
     rows = await fetch(
         db,
         "SELECT count(*) FROM labels l JOIN turns t ON t.id = l.turn, runs r"
-        " WHERE r.id = ? AND (t.scope, t.model) = (?, ?) AND l.event_seq > r.last_event_seq",
+        " WHERE r.id = ? AND (t.scope, t.model) = (?, ?) AND t.rated = 1"
+        " AND l.event_seq > r.last_event_seq",
         (run, pool.scope, pool.model),
     )
     (count,) = first(rows) or (0,)
