@@ -198,7 +198,7 @@ def serve() -> int:
     emit(event="ready")
     loaded: dict[int, str] = {}
     ignored: set[int] = set()
-    active, slow = 0, Slow()
+    active, slow = 0, Slow(model)
     for line in sys.stdin:
         request = json.loads(line)
         modes = behaviour(model)
@@ -293,9 +293,13 @@ def first_tokens(
 
 
 class Slow:
-    """Answers that take their time, word by word, side by side. An unloaded version waits for its own."""
+    """Answers that take their time, word by word, side by side. An unloaded version waits for its own.
 
-    def __init__(self) -> None:
+    Where the mode is `held`, an answer's last word waits until that is over.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._model = model
         self._writing: dict[str, int] = {}
         self._leaving: dict[str, int] = {}
 
@@ -327,6 +331,8 @@ class Slow:
             said += f"{word} "
             emit(id=id_, event="text", text=f"{word} ")
             time.sleep(0.05)
+        while id_ in self._writing and behaviour(self._model).get("generate") == "held":
+            time.sleep(0.02)
         finish = "cancelled" if self._writing.pop(id_, None) is None else "stop"
         done(id_, said, version, finish)
         if version not in [*self._writing.values()]:
@@ -358,7 +364,7 @@ def generate(
     text = f"v{version} says: {request['messages'][-1]['content']}"
     if modes.get("generate") == "anonymous":  # all versions say the same
         text = f"says: {request['messages'][-1]['content']}"
-    if modes.get("generate") == "slow":
+    if modes.get("generate") in ("slow", "held"):
         slow.write(id_, version, text)
     else:
         emit(id=id_, event="text", text=text)

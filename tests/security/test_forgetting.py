@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from goodbot.testing import VirtualClock
 from goodbot.training.going_live import GoingLive
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
-from tests.support import patience
 
 SECRET = "my cat Moustache-7731 lives under the stairs"
 _NO_NOTE = "name NOT IN ('teaching since', 'counted by')"
@@ -189,7 +187,7 @@ async def test_an_answer_to_somebody_else_that_quotes_them_goes_too(tmp_path: Pa
 
 async def test_a_question_under_way_is_forgotten_with_the_rest(tmp_path: Path) -> None:
     async with open_bot(tmp_path, grants=GRANTS) as bot:
-        bot.fake.set(generate="slow")
+        bot.fake.set(generate="held")
         typed = bot.chat.typed("x", user="ada")
         event = MessageEvent(
             event_id="q", order=typed.order, user=typed.user, channel=typed.channel, text=SECRET,
@@ -318,14 +316,14 @@ async def test_an_answer_under_way_to_somebody_else_keeps_nothing_of_them(tmp_pa
     async with open_bot(tmp_path, grants=GRANTS, history=4) as bot:
         await bot.command("enable", channel="#room")
         await bot.say(SECRET, user="ada", channel="#room")
-        bot.fake.set(generate="slow")
+        bot.fake.set(generate="held")
         typed = bot.chat.typed("x", channel="#room")
         event = MessageEvent(
             event_id="q", order=typed.order, user=typed.user, channel=typed.channel, text="and?",
             message_id="q", addressed=True,
         )  # fmt: skip
         await bot.chat.host.submit([event])
-        await until(lambda: bot.app.dispatcher.answering)
+        await until(lambda: bot.app.server._writing)
         await forget(bot)
         bot.fake.set(generate="ok")
         await until(lambda: len(bot.chat.replies) == 2)
@@ -483,15 +481,14 @@ async def test_an_answer_under_way_that_repeats_them_is_dropped(tmp_path: Path) 
     async with open_bot(tmp_path, grants=GRANTS, history=4) as bot:
         await bot.command("enable", channel="#room")
         await bot.say(SECRET, user="ada", channel="#room")
-        bot.fake.set(generate="slow")
+        bot.fake.set(generate="held")
         typed = bot.chat.typed("x", channel="#room")
         event = MessageEvent(
             event_id="q", order=typed.order, user=typed.user, channel=typed.channel,
             text=f"she said: {SECRET}", message_id="q", addressed=True,
         )  # fmt: skip
         await bot.chat.host.submit([event])
-        await until(lambda: bot.app.dispatcher.answering)
-        await asyncio.sleep(patience(0.1))  # its prompt is made
+        await until(lambda: bot.app.server._writing)  # its prompt is made
         await forget(bot)
         bot.fake.set(generate="ok")
         await until(lambda: len(bot.chat.replies) == 2)

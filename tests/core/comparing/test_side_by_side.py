@@ -84,7 +84,7 @@ async def test_it_gives_up_where_people_talk_all_the_time(
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.train()
-        bot.fake.set(generate="slow")
+        bot.fake.set(generate="held")
         talking = asyncio.create_task(bot.say("word " * 40))
         await until(lambda: bot.app.dispatcher.answering)
         assert "there was no quiet moment" in await bot.command("compare", "base v1 Hm?")
