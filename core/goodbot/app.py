@@ -40,7 +40,7 @@ from goodbot.people.notices import Notices
 from goodbot.plugins import PluginHost, choose_backend
 from goodbot.pressure import Gauge, Limits, Readings
 from goodbot.prompts import Room
-from goodbot.serving import choice
+from goodbot.serving import choice, thinking
 from goodbot.serving.canary import Canary
 from goodbot.serving.own import ServedModel
 from goodbot.store import Store, adoption
@@ -224,8 +224,8 @@ class App:
             connectors=running, connector_errors=self.connectors.problems, canary=self.canary,
             web_address=self.connectors.http.address, model=self.model.name, spare=spare,
             backend=self.backend.name, learning=self.learning, sampling=self.sampling,
-            started_at=clock.now(), comparer=self.comparer,
-            side_by_side=SideBySide(
+            thinks=thinking.told(self.model.path, thinking=config.serving.thinking),
+            started_at=clock.now(), comparer=self.comparer, side_by_side=SideBySide(
                 registry=self.registry, spare=spare, config=config.serving, sampling=self.sampling,
                 room=Room.of(shape(self.model.path), config.serving),
             ),

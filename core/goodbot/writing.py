@@ -14,7 +14,7 @@ import aiosqlite
 from goodbot.buttons import STAR_ROW, THUMBS
 from goodbot.clock import Clock
 from goodbot.config import ServingConfig
-from goodbot.connector import EMPTY, Connector, ReplyStream
+from goodbot.connector import Connector, ReplyStream
 from goodbot.dispatcher import Dispatcher
 from goodbot.errors import (
     AdapterError,
@@ -39,6 +39,7 @@ from goodbot.plugins import PluginHost
 from goodbot.prompts import Prompt
 from goodbot.sampling import Sampling
 from goodbot.server import Generated, GenerateRequest, Server
+from goodbot.serving.wordless import THINKING, THINKS_SECONDS, Wordless
 from goodbot.store import Operation, Store, forgetting, inbox, ledger, retries, turns
 from goodbot.store.retries import Retry
 from goodbot.training.settings import vocabulary
@@ -56,9 +57,6 @@ _CHARACTERS_A_TOKEN = 200
 """More no token of a text has; the longest of known vocabularies are runs of spaces."""
 _FEWEST_CHARACTERS = 100_000
 """An answer may have so many whatever `max_tokens` says."""
-_THOUGHT = "I thought until I had no room left to answer: ask me again, or more briefly."
-_CUT = "it thought until max_tokens: raise [serving] max_tokens, or set thinking = false"
-_NEVER = "it ended its answer within a thought, and said nothing"
 _LONGEST_PAUSE = 60.0
 """Seconds between two attempts to record an answer while the disk fails."""
 
@@ -99,6 +97,7 @@ class Writer:
         self._tenancy = tenancy
         self._version_for = version_for
         self._may_rate = may_rate
+        self._wordless = Wordless()
 
     async def write(self, asked: Asked, stream: ReplyStream) -> Turn | None:
         """Generate an answer and store it; None when somebody was forgotten meanwhile.
@@ -118,6 +117,7 @@ class Writer:
             context=prompt.context, thought=generated.thought,
             thought_tokens=generated.thought_tokens,
         ).read_by(self._vocabulary)  # fmt: skip
+        self._wordless.note(turn, generated)
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
         return await self._store.write(lambda db: _insert(db, asked, turn, trainable=trainable))
 
@@ -142,6 +142,7 @@ class Writer:
 
     async def _streamed(self, request: GenerateRequest, stream: ReplyStream) -> Generated:
         begun: float | None = None
+        told = bool(self._model.label)  # then there are words already
         size, most = 0, max(_FEWEST_CHARACTERS, _CHARACTERS_A_TOKEN * request.max_tokens)
         try:
             async with contextlib.aclosing(self._server.generate(request)) as pieces:
@@ -157,9 +158,14 @@ class Writer:
                             "off: look at what [serving] url leads to"
                         )
                     if whole:
-                        return self._looked_at(piece)
+                        return piece
                     if isinstance(piece, str):
+                        told = True
                         await stream.append(piece)
+                    elif not told and now - begun > THINKS_SECONDS:
+                        told = True
+                        with contextlib.suppress(ConnectorError):  # the answer comes all the same
+                            await stream.note(THINKING)
             raise ServerError("the model server ended an answer half way")
         except (AdapterError, ServerError) as error:
             if begun is not None or request.version is None:
@@ -169,12 +175,6 @@ class Writer:
             )
         return await self._streamed(dataclasses.replace(request, version=None), stream)
 
-    def _looked_at(self, answer: Generated) -> Generated:
-        """Say so where there is a thought and no answer."""
-        if answer.thought and not answer.text.strip():
-            logger.warning(_CUT if answer.finish == "length" else _NEVER)
-        return answer
-
     def reply(self, turn: Turn, reply_to: str = "") -> Reply:
         """A turn as it goes out, with buttons where somebody who may press them sees them."""
         if turn.channel.kind is ChannelKind.PRIVATE:
@@ -182,7 +182,7 @@ class Writer:
         else:
             shown = self.connectors[turn.channel.connector].group_buttons
         row = STAR_ROW if self.config.stars else THUMBS
-        text = turn.response if turn.response.strip() else (_THOUGHT if turn.thought else EMPTY)
+        text = turn.response if turn.response.strip() else self._wordless.text(turn)
         return Reply(
             text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to,
             buttons=row if shown else (),

@@ -319,7 +319,7 @@ def deep(levels: int) -> dict[str, Any]:
         ({"digest": "x" * 513}, "digest is too long"),
         ({"messages": ()}, "1 to 20000 messages"),
         ({"messages": ({"content": "x"},)}, "needs a role"),
-        ({"messages": (deep(40),)}, "nested 32 deep"),
+        ({"messages": (deep(170),)}, "nested 160 deep"),
         ({"messages": ({"role": "user", "n": float("nan")},)}, "no word for"),
         ({"response": "x" * (8 << 20)}, "too much"),
         ({"kind": "other"}, "main or side"),

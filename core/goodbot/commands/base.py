@@ -60,6 +60,8 @@ class Services:
     learning: str
     """How boldly it learns and what decided that, in one line."""
     sampling: Sampling
+    thinks: str
+    """Whether the model thinks before it answers, in a sentence; empty for one that does not."""
     started_at: float
     confirmations: Confirmations
     notices: Notices

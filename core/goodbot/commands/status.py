@@ -66,6 +66,7 @@ async def status(call: Call) -> Result:
         ],
         "reward": s.config.training.reward, "learning": s.learning or None,
         "sampling": {**s.sampling.data(), "text": str(s.sampling)},
+        "thinking": s.thinks,
         "alarms": [
             {**asdict(alarm), "text": described(alarm)}
             for alarm in await s.store.read(lambda db: suspects.alarmed(db, s.registry.scope))
@@ -106,7 +107,7 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
     """What concerns the machine and other people."""
     said = (
         data["server_trouble"], data["proof"]["why"], data["put_right"], data["canary"],
-        data["unserved"],
+        data["unserved"], data["thinking"],
     )  # fmt: skip
     lines = [one for one in said if one]
     if data["waiting_for_consent"]:

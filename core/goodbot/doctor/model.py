@@ -24,7 +24,7 @@ from goodbot.models.estimate import estimate
 from goodbot.models.machine import available_memory, physical_memory, place
 from goodbot.packages import install_line
 from goodbot.plugins import choose_backend, missing_modules
-from goodbot.serving import choice
+from goodbot.serving import choice, thinking
 from goodbot.setup import Check, Examined, Probe
 
 _CHOOSE = "goodbot model use auto"
@@ -178,15 +178,19 @@ async def template(examined: Examined) -> Sequence[Check]:
 
 
 async def drawn(examined: Examined) -> Sequence[Check]:
-    """What answers are drawn with, and what of the model's files that leaves out."""
+    """What answers are drawn with, what of the model's files that leaves out, and whether it thinks."""
     try:
-        found = sampling.of(_resolved(examined).path, examined.config.serving.drawn_with)
+        path = _resolved(examined).path
+        found = sampling.of(path, examined.config.serving.drawn_with)
+        thinks = thinking.told(path, thinking=examined.config.serving.thinking)
     except GoodbotError:
         return []  # the model's line says it
     if found.notes:
         fix = "set it in [serving.sampling]"
-        return [warn("sampling", f"{found}; {'; '.join(found.notes)}", fix)]
-    return [ok("sampling", str(found))]
+        checks = [warn("sampling", f"{found}; {'; '.join(found.notes)}", fix)]
+    else:
+        checks = [ok("sampling", str(found))]
+    return [*checks, ok("thinking", thinks)] if thinks else checks
 
 
 def _unusable(examined: Examined, config: Mapping[str, Any]) -> str:

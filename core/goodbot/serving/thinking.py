@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from goodbot.marks import chat_template
-from goodbot.thoughts import Marks, Splitter, Thought, opened_by_template, orphan, split, tidy
+from goodbot.thoughts import (
+    KNOWN,
+    Marks,
+    Splitter,
+    Thought,
+    opened_by_template,
+    orphan,
+    split,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from goodbot.serving.chat import Completion
@@ -25,13 +34,25 @@ def opened(model: Path, *, thinking: bool) -> Marks | None:
     return opened_by_template(chat_template(model), thinking=thinking)
 
 
+def told(model: Path, *, thinking: bool) -> str:
+    """Whether the model in a directory thinks, and who sees it; empty for one that does not, as far as
+    its template says."""
+    template = chat_template(model)
+    if "thinking" in template.replace("<thinking", "").replace("</thinking", ""):
+        if not thinking:
+            return "the model can think before it answers, and does not: [serving] thinking = false"
+    elif not any(one.opens in template for one in KNOWN if one.sure and not one.then):
+        return ""
+    return (
+        "the model thinks before it answers; that is not shown: `/rl thought` tells it to who asked"
+    )
+
+
 class Reader:
     """Takes the messages of one answer, and tells thought from text."""
 
     def __init__(self, opened: Marks | None = None) -> None:
         self._splitter = Splitter(opened=opened)
-        self.opens = False
-        """It turned out that its prompt had begun a thought."""
         self._apart: list[str] = []
         self._text: list[str] = []
         self._answer_at: int | None = None
@@ -66,7 +87,6 @@ class Reader:
         if not thought and orphan(text) is not None:
             thought, text = split(text)
             at = None
-            self.opens = True
         whole = replace(whole, text=text, thought=thought)
         if not thought:
             return whole

@@ -49,6 +49,7 @@ class Scripted(OwnModel):
     """A model that says what a test wants."""
 
     says: Sequence[str] = ("Good ", "dogs ", "bark ☂", ".")
+    thought: str = ""
     version: int = 3
     template: bool = True
     far: FarSide | None = None
@@ -87,7 +88,8 @@ class Scripted(OwnModel):
             raise
         version = self.version if question.version is None else question.version
         yield Generated(
-            text="".join(self.says), version=version, finish="stop", prompt_tokens=(1, 2, 3),
+            text="".join(one for one in self.says if isinstance(one, str)), version=version,
+            finish="stop", thought=self.thought, prompt_tokens=(1, 2, 3),
             tokens=tuple(range(len(self.says))), logprobs=(-0.5,) * len(self.says),
         )  # fmt: skip
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
+from goodbot.events import CaptureEvent
 from goodbot.thoughts import Thought
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
 from goodbot_connectors.api.proxy.own.deltas import About, End, Writer
 from goodbot_connectors.api.proxy.own.write_chat import ChatWriter
 from goodbot_connectors.api.proxy.own.write_messages import MessageWriter
 from goodbot_connectors.api.proxy.own.write_responses import ResponseWriter
+
+from tests.connectors.api.proxy import requests
+from tests.connectors.api.proxy.ground import Scripted, proxied
 
 ABOUT = About(id="1", model="m", created=0, asked=Asked(model="m", messages=()), body={})
 END = End(said=Said(text="Green.", thought="Hm.", finish="stop"))
@@ -51,3 +57,40 @@ def test_responses_have_an_item_of_reasoning_first(stream: bool) -> None:
     assert [item["type"] for item in body["output"]] == ["reasoning", "message"]
     assert body["output"][0]["content"] == [{"type": "reasoning_text", "text": "Hm."}]
     assert body["output"][1]["content"][0]["text"] == "Green."
+
+
+WANTED: dict[str, list[dict[str, Any]]] = {
+    "/v1/chat/completions": [
+        {"reasoning_effort": "low"}, {"include_reasoning": True},
+        {"chat_template_kwargs": {"enable_thinking": True}},
+    ],
+    "/v1/messages": [{"thinking": {"type": "enabled", "budget_tokens": 1024}}],
+    "/v1/responses": [{"reasoning": {"effort": "medium", "summary": "auto"}}],
+}  # fmt: skip
+NOT_WANTED: dict[str, list[dict[str, Any]]] = {
+    "/v1/chat/completions": [{}, {"reasoning_effort": "none"}],
+    "/v1/messages": [{}, {"thinking": {"type": "disabled"}}],
+    "/v1/responses": [{}, {"reasoning": {"effort": "none"}}, {"reasoning": None}],
+}
+
+
+@pytest.mark.parametrize("path", WANTED)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_who_did_not_ask_for_thoughts_gets_none(
+    tmp_path: Path, path: str, stream: bool
+) -> None:
+    model = Scripted(says=(Thought("Sec"), Thought("ret."), "Green."), thought="Secret.")  # type: ignore[arg-type]
+    async with proxied(tmp_path, model=model) as ground, aiohttp.ClientSession() as web:
+        for wanted, bodies in ((True, WANTED[path]), (False, NOT_WANTED[path])):
+            for more in bodies:
+                body = {**requests.BODIES[path], **more, "stream": stream}
+                async with web.post(
+                    ground.url + path, json=body, headers=ground.bearer
+                ) as response:
+                    data = await response.text()
+                    assert response.status == 200
+                assert ("ret." in data) is wanted
+                assert "Green." in data
+        for event in ground.host.events:
+            assert isinstance(event, CaptureEvent)
+            assert (event.thought, event.response) == ("Secret.", "Green.")

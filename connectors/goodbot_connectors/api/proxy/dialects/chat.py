@@ -31,6 +31,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         model=string(body, "model"),
         messages=shapes.together([_message(one) for one in objects(body.get("messages"))]),
         tools=() if body.get("tool_choice") == "none" else declared,
+        thinks=shapes.wants_thought(body),
         stream=body.get("stream") is True,
         max_tokens=shapes.count(body, "max_completion_tokens", "max_tokens"),
         temperature=shapes.number(body, "temperature"), seed=shapes.seed(body),

@@ -28,6 +28,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
     return Asked(
         model=string(body, "model"), messages=shapes.together(said),
         tools=() if string(sub(body, "tool_choice"), "type") == "none" else tools,
+        thinks=shapes.wants_thought(body),
         stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_tokens"),
         temperature=shapes.number(body, "temperature"),
         stops=shapes.stops(body, "stop_sequences"), narrowed=shapes.is_narrowed(body),

@@ -46,6 +46,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         custom=frozenset(
             string(one, "name") for one in objects(body.get("tools")) if one.get("type") == "custom"
         ),
+        thinks=shapes.wants_thought(body),
         stream=body.get("stream") is True, max_tokens=shapes.count(body, "max_output_tokens"),
         temperature=shapes.number(body, "temperature"), narrowed=shapes.is_narrowed(body),
         filters=shapes.filters(body), one_call=body.get("parallel_tool_calls") is False,

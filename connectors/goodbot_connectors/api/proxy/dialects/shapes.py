@@ -55,6 +55,8 @@ class Asked:
     """The answer is for a program to read: it has to fit a schema."""
     one_call: bool = False
     """At most one tool is to be called in the answer."""
+    thinks: bool = False
+    """The program wants to see what the model thinks before it answers."""
     whole: bool = True
     """The whole prompt is here. Not so where the server is to remember what came before."""
 
@@ -232,6 +234,18 @@ def filters(body: Mapping[str, Any]) -> dict[str, float]:
             with contextlib.suppress(ValueError):
                 found[name] = sampling.checked(name, body[name])
     return found
+
+
+def wants_thought(body: Mapping[str, Any]) -> bool:
+    """Whether a request asks, in any API's way, that the model think and that this be seen."""
+    template = sub(body, "chat_template_kwargs")
+    return (
+        string(body, "reasoning_effort") not in ("", "none")
+        or string(sub(body, "thinking"), "type") in ("enabled", "adaptive")
+        or (bool(sub(body, "reasoning")) and sub(body, "reasoning").get("effort") != "none")
+        or any(one is True for one in (body.get("include_reasoning"), body.get("thinking")))
+        or any(template.get(name) is True for name in ("enable_thinking", "thinking"))
+    )
 
 
 def is_narrowed(body: Mapping[str, Any]) -> bool:

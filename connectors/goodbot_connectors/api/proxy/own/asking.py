@@ -21,6 +21,7 @@ from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, count, objects, told
 from goodbot_connectors.api.proxy.dialects.tools import InTurn
 from goodbot_connectors.api.proxy.own.deltas import Delta, End
+from goodbot_connectors.bridge.body import RefusedError
 from goodbot_connectors.fields import Json, string, sub
 
 PASSED = frozenset({
@@ -235,3 +236,12 @@ def _choice(body: Json) -> Any:
     if name:
         return {"type": "function", "function": {"name": name}}
     return {"any": "required", "none": "none", "auto": "auto"}.get(kind)
+
+
+def refused(far: FarSide, status: int, words: str) -> RefusedError:
+    """What a server of ours says, with its status, unless that is about our key for it."""
+    if status in (401, 403):
+        return RefusedError(503, f"{far.title} refuses our key: see GOODBOT_SERVER_KEY.")
+    return RefusedError(
+        status, f"{far.title} answers with {status}{f': {words}' if words else ''}."
+    )

@@ -16,6 +16,7 @@ from goodbot.own_model import ALIAS, FarSide, Question, with_tools
 from goodbot.sampling import Filters, merged
 from goodbot.serving.manners import REFUSALS, Manners
 from goodbot.serving.upstream import refusal
+from goodbot.thoughts import Thought
 
 from goodbot_connectors.api.proxy import errors
 from goodbot_connectors.api.proxy.capture import TURN, Call, Capture
@@ -49,6 +50,8 @@ _SAME: Mapping[str, Callable[[], Answer]] = {
 }  # fmt: skip
 """APIs that a server of the owner's speaks itself."""
 _STREAM = {hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8", hdrs.CACHE_CONTROL: "no-cache"}
+_ALIVE = b": thinking\n\n"
+"""A comment of a stream: who did not ask for thoughts waits all the same."""
 _BYTES_A_TOKEN = 4
 _LONGEST_REFUSAL = 64 * 1024
 _MOST_FARS = 16
@@ -140,7 +143,7 @@ class OwnDoor:
             async for delta in deltas:
                 if isinstance(delta, End):
                     turn = await self._kept(call, session, about.asked, delta)
-                    response = web.json_response(writer.whole(delta))
+                    response = web.json_response(writer.whole(_shown(delta, about)))
                     if turn:
                         response.headers[TURN] = turn
                     return response
@@ -161,7 +164,10 @@ class OwnDoor:
                     await self._kept(call, session, about.asked, delta)
                     await response.write(begun + writer.end(delta))
                     break
-                await response.write(begun + writer.more(delta))
+                if isinstance(delta, Thought) and not about.asked.thinks:
+                    await response.write(begun + _ALIVE)
+                else:
+                    await response.write(begun + writer.more(delta))
                 begun = b""
                 delta = await anext(deltas, None)
         except GoodbotError as error:
@@ -274,16 +280,12 @@ class OwnDoor:
                 words = refusal(await response.content.read(_LONGEST_REFUSAL))
                 if not asked or not manners.learn(response.status, words, body, sent):
                     manners.back(before, words if response.status in REFUSALS else "")
-                    raise _refused(far, response.status, words)
+                    raise asking.refused(far, response.status, words)
 
 
-def _refused(far: FarSide, status: int, words: str) -> RefusedError:
-    """What a server of ours says, with its status, unless that is about our key for it."""
-    if status in (401, 403):
-        return RefusedError(503, f"{far.title} refuses our key: see GOODBOT_SERVER_KEY.")
-    return RefusedError(
-        status, f"{far.title} answers with {status}{f': {words}' if words else ''}."
-    )
+def _shown(end: End, about: About) -> End:
+    """As the program gets it: what was thought only where it asks for that."""
+    return end if about.asked.thinks else replace(end, said=replace(end.said, thought=""))
 
 
 def _estimated(asked: Asked) -> int:
