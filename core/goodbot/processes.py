@@ -2,7 +2,7 @@
 
 Whatever is started here imports nothing from the directory that a person happens to be in, has an
 environment of its own and none of our handles, dumps no core, and ends with us from its first
-instruction on (`goodbot.cage` is what runs first).
+instruction on (`goodbot.cage` is what runs first). With a `Cage` it can do little else than its job.
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ import errno
 import json
 import os
 import shutil
+import site
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from goodbot import cage as cages
 
 _KEPT = (
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLUMNS", "TMPDIR",
@@ -33,6 +38,8 @@ PIP = (
     "CURL_CA_BUNDLE", "CC", "CXX", "CFLAGS", "LDFLAGS",
 )  # fmt: skip
 """What an installer needs besides: how this machine reaches its package index."""
+_XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
+_CACHES = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "TRITON_CACHE_DIR")
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "KEY")
 _NEVER = ("PYTHONPATH", "PYTHONHOME", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
 """What makes a program run other code than its own."""
@@ -40,6 +47,20 @@ Running = subprocess.Popen[bytes]
 """A program of which only the process is known."""
 Done = subprocess.CompletedProcess[str]
 """A program that has ended: its `returncode`, `stdout` and `stderr`."""
+
+
+_SCRATCH = "goodbot-child-"
+_sweeping: set[asyncio.Task[None]] = set()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cage:
+    """What a child that reads foreign files may do besides computing (`docs/architecture.md`)."""
+
+    reads: Sequence[Path] = ()
+    """Files, and directories with all that is in them."""
+    writes: Sequence[Path] = ()
+    """Directories that are there. One of its own, which goes when it ends, comes on top."""
 
 
 def child_environment(*more: str) -> dict[str, str]:
@@ -63,7 +84,7 @@ def python(*words: str) -> tuple[str, ...]:
 
 async def start(
     *command: str, environ: Mapping[str, str] | None = None, cwd: Path | str = os.sep,
-    **options: Any,
+    cage: Cage | None = None, **options: Any,
 ) -> asyncio.subprocess.Process:  # fmt: skip
     """A child with pipes as `asyncio.create_subprocess_exec` has them. Raises OSError.
 
@@ -73,7 +94,20 @@ async def start(
     let that be where it ends what it has started.
     """
     environ = child_environment() if environ is None else environ
-    return await _there(_through(command, environ), env=environ, cwd=cwd, **options)
+    if cage is None:
+        return await _there(_through(command, environ), env=environ, cwd=cwd, **options)
+    scratch = _scratch()
+    try:
+        environ = {**environ, **_at_home(scratch)}
+        words = _through(command, environ, cage, scratch)
+        process = await _there(words, env=environ, cwd=scratch, **options)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    task = asyncio.create_task(_swept(process, scratch), name="a child's own directory")
+    _sweeping.add(task)
+    task.add_done_callback(_sweeping.discard)
+    return process
 
 
 def run(
@@ -112,13 +146,57 @@ def ends(process: Running, seconds: float) -> bool:
     return True
 
 
-def _through(command: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+def _through(
+    command: Sequence[str], environ: Mapping[str, str], cage: Cage | None = None,
+    scratch: Path | None = None,
+) -> tuple[str, ...]:  # fmt: skip
     """The command as `goodbot.cage` runs it. Raises FileNotFoundError."""
     program = shutil.which(command[0], path=environ.get("PATH", os.defpath))
     if program is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-    told = json.dumps({"parent": os.getpid()})
-    return python("-m", "goodbot.cage", told, os.path.abspath(program), *command[1:])
+    told: dict[str, Any] = {"parent": os.getpid(), "cage": None}
+    if cage and scratch:
+        told["cage"] = {
+            "reads": [str(path.absolute()) for path in cage.reads],
+            "writes": [str(path.absolute()) for path in (*cage.writes, scratch)],
+            "hidden": [str(path) for path in (Path.home(), *cages.hidden)],
+        }
+    return python("-m", "goodbot.cage", json.dumps(told), os.path.abspath(program), *command[1:])
+
+
+def _scratch() -> Path:
+    """A directory for one child; those whose goodbot has died go."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        owner = path.name.removeprefix(_SCRATCH).partition("-")[0]
+        if path.lstat().st_uid == os.getuid() and not _lives(owner):
+            shutil.rmtree(path, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-")).resolve()
+
+
+def _lives(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _at_home(scratch: Path) -> dict[str, str]:
+    """Where a child keeps what its libraries would keep in a person's home, which it cannot see."""
+    here = str(scratch)
+    return {
+        **dict.fromkeys(("HOME", "TMPDIR", "HF_HOME", "HF_HUB_CACHE", *_XDG, *_CACHES), here),
+        **({"PYTHONUSERBASE": site.getuserbase()} if site.ENABLE_USER_SITE else {}),
+    }
+
+
+async def _swept(process: asyncio.subprocess.Process, scratch: Path) -> None:
+    try:
+        await process.wait()
+    finally:  # also where the event loop ends before the child has
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _kept(name: str, more: Sequence[str]) -> bool:

@@ -82,6 +82,8 @@ class ServerParts:
     clock: Clock
     environ: Mapping[str, str]
     """For child processes: without tokens."""
+    adapters: Path
+    """Where the adapters lie that it is asked to load, each in a directory of its own."""
     path_on_server: str
     """Where the server, in its container or on its host, sees our adapters' directory; empty: as we do."""
     convert: Callable[[Path, AdapterFormat], Awaitable[Path]]

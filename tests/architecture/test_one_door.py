@@ -9,6 +9,8 @@ from tests.architecture.source import modules
 DOOR = {
     "core/goodbot/processes.py": "the door",
     "core/goodbot/cage/__main__.py": "what every program is started through",
+    "core/goodbot/cage/linux.py": "the driver's own program, before the child is locked up",
+    "core/goodbot/cage/macos.py": "the system's own sandbox, asked whether it is there",
     "core/goodbot/cage/tie.py": "the process that watches, where the kernel does not",
     "core/goodbot/testing/connector.py": "a suite that plugin authors run; no product imports it",
 }

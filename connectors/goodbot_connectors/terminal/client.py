@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import NoReturn
 
+from goodbot import cage
 from goodbot.printing import say
 
 from goodbot_connectors.terminal.daemon import Daemon
@@ -23,6 +24,7 @@ def main(arguments: argparse.Namespace) -> int:
     Returns 0; 1 when the daemon failed, or in a script something was not answered; the daemon's
     own code when it did not start.
     """
+    cage.keep_to_itself()
     options = ["--config", str(arguments.config.absolute())] if arguments.config else []
     options += ["run", *(["--demo-model"] if arguments.demo_model else [])]
     daemon = Daemon(arguments.home, options, _notify)

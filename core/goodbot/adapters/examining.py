@@ -51,6 +51,7 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
     request = {"before": str(before) if before else None, "after": str(after)}
     process = await processes.start(
         *processes.python("-m", "goodbot_training.examine"),
+        cage=processes.Cage(reads=[path for path in (before, after) if path]),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE, environ={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
     )  # fmt: skip

@@ -165,12 +165,17 @@ def sweep(root: Path, known: Collection[str]) -> None:
 
 @contextlib.asynccontextmanager
 async def beside(output: Path) -> AsyncGenerator[Path]:
-    """A name beside `output`, which becomes it at the end. Raises AdapterError if it is taken."""
+    """A name in a directory of its own, beside `output`, which becomes it at the end.
+
+    Raises AdapterError if it is taken.
+    """
     taken = f"{output} is there already: name a place that is not, or remove it"
     if output.exists() or output.is_symlink():
         raise AdapterError(taken)
-    part = output.with_name(f"{_PART}{uuid4().hex}")
+    folder = output.with_name(f"{_PART}{uuid4().hex}")
+    part = folder / output.name
     try:
+        folder.mkdir(mode=0o700)  # whoever makes it writes nowhere else
         yield part
         if output.exists():
             raise AdapterError(taken)
@@ -178,10 +183,7 @@ async def beside(output: Path) -> AsyncGenerator[Path]:
     except OSError as error:
         raise AdapterError(f"{output} cannot be written ({error.strerror})") from error
     finally:
-        if part.is_dir():
-            await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
-        else:
-            part.unlink(missing_ok=True)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _size(directory: Path) -> int:

@@ -22,6 +22,14 @@ def main(told: dict[str, Any], command: list[str]) -> None:
     ):  # Python ignores them, and a program inherits that
         signal.signal(number, signal.SIG_DFL)
     try:
+        if told["cage"] and sys.platform == "linux":
+            from goodbot.cage import linux
+
+            linux.enter(told["cage"], command)
+        elif told["cage"] and sys.platform == "darwin":
+            from goodbot.cage import macos
+
+            command = macos.enter(told["cage"], command)
         os.execv(command[0], command)  # noqa: S606  the process is the program from here on
     except OSError as error:
         sys.stderr.write(f"{command[0]} cannot be started: {error.strerror}\n")

@@ -12,7 +12,7 @@ import signal
 import sys
 from dataclasses import replace
 
-from goodbot import config, log
+from goodbot import cage, config, log
 from goodbot.app import App, open_plugins
 from goodbot.config.file import ConfigFile
 from goodbot.control import ControlSocket
@@ -35,6 +35,7 @@ _LOCAL = "teams"
 def main(arguments: argparse.Namespace) -> int:
     """Run until told to stop; everything acknowledged is durable when this returns."""
     os.umask(0o077)
+    cage.keep_to_itself()
     log.to_stderr()
     asyncio.run(_run(arguments))
     return 0

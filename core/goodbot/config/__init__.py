@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from goodbot import sampling
+from goodbot import cage, sampling
 from goodbot.config import http
 from goodbot.config.hours import Hours, is_clock_time
 from goodbot.config.sections import (
@@ -128,6 +128,7 @@ def load(home: Path, path: Path | None = None) -> Config:
 
     Raises ConfigError with the file, the line and the nearest valid key.
     """
+    cage.hidden.add(str(home))
     explicit = path is not None
     path = path or home / "config.toml"
     try:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from goodbot import processes, secrets
+from goodbot import cage, processes, secrets
 from goodbot.doctor.checks import fail, ok, short, size, warn
 from goodbot.setup import Check, Examined, Probe
 
@@ -120,4 +120,19 @@ def _mounted_on_macos() -> Iterable[tuple[str, str]]:
         yield place.partition(" on ")[2], options.split(",")[0].rstrip(")")
 
 
-PROBES = (Probe(name="permissions", run=permissions), Probe(name="disk", run=disk))
+async def locked_up(examined: Examined) -> Sequence[Check]:
+    """Whether what reads other people's models and adapters can do nothing but that."""
+    if lacking := await asyncio.to_thread(cage.missing):
+        text = f"this machine has no {' and no '.join(lacking)}"
+        fix = "use only models and adapters of people whom you trust"
+        return [
+            warn("cage", f"what reads models and adapters can reach more than these: {text}", fix)
+        ]
+    return [ok("cage", "what reads models and adapters reaches only these, and no network")]
+
+
+PROBES = (
+    Probe(name="permissions", run=permissions),
+    Probe(name="disk", run=disk),
+    Probe(name="cage", run=locked_up),
+)

@@ -76,7 +76,8 @@ def make(
     parts = ServerParts(
         model=model, backend=backend, url=url_of(config, spec), clock=clock, key=key,
         served_model=config.serving.model, home=config.home / "serving" / spec.name,
-        environ=environ, path_on_server=config.adapters.path_on_server, convert=convert,
+        environ=environ, adapters=config.home / "adapters",
+        path_on_server=config.adapters.path_on_server, convert=convert,
     )  # fmt: skip
     module, _, cls = spec.factory.partition(":")
     made: Server = getattr(import_module(module), cls)(

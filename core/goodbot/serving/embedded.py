@@ -28,7 +28,9 @@ class EmbeddedServer(Server):
     """A child process that samples with one backend, many answers at once."""
 
     def __init__(self, _: object, parts: ServerParts) -> None:
-        self._sampler = SamplerProcess(parts.backend, parts.model.path, parts.environ)
+        self._sampler = SamplerProcess(
+            parts.backend, parts.model.path, parts.environ, parts.adapters
+        )
         self._loaded: dict[int, Path] = {}
         self._active = BASE
         self._writing = 0

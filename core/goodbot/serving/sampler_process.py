@@ -35,8 +35,12 @@ Answer = dict[str, Any]
 class SamplerProcess:
     """One child at a time, of one backend on one model. Methods raise ServerError."""
 
-    def __init__(self, backend: BackendSpec, model: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, backend: BackendSpec, model: Path, environ: Mapping[str, str], adapters: Path
+    ) -> None:
+        """`adapters` holds whatever it will be told to load."""
         self._backend, self._model, self._environ = backend, model, environ
+        self._cage = processes.Cage(reads=(model, adapters))
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Queue[Answer]] = {}
@@ -52,10 +56,12 @@ class SamplerProcess:
     async def start(self) -> None:
         """Begin anew, with the base model; returns when it is ready."""
         await self.stop()
+        for path in self._cage.reads[1:]:  # what is not there yet could not be read later
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._process = process = await processes.start(
             *processes.python("-m", self._backend.worker, "serve", self._backend.factory),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            limit=_LINE_LIMIT, environ=self._environ,
+            limit=_LINE_LIMIT, environ=self._environ, cage=self._cage,
         )  # fmt: skip
         self._answers, self._open = {}, set()
         self._end = ""

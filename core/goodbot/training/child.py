@@ -13,6 +13,7 @@ import logging
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from goodbot import processes
@@ -61,12 +62,14 @@ async def run(
 ) -> Mapping[str, Any]:
     """Run a job in any child that speaks like a trainer: `python -m MODULE …`. `who` is for errors.
 
+    Of files it has what the job names. What an `output` that is not there lies in is its own to write.
+
     Returns the `done` event. Raises TrainingError.
     """
     process = await processes.start(
         *processes.python("-m", *module),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        limit=_LINE_LIMIT, environ=environ,
+        limit=_LINE_LIMIT, environ=environ, cage=_cage(job),
     )  # fmt: skip
     stderr: deque[str] = deque(maxlen=_LAST_LINES)
     drain = asyncio.create_task(_drain(process, stderr), name=f"{who} log")
@@ -104,6 +107,21 @@ async def run(
             raise TrainingError(f"the {who} was killed by SIGKILL (out of memory?)", kind="killed")
         raise TrainingError(f"the {who} was killed by {name}", kind="died")
     raise TrainingError(f"the {who} ended without a result (exit code {code})", kind="died")
+
+
+def _cage(job: Mapping[str, Any]) -> processes.Cage:
+    """It reads what its job names, and writes where its results go."""
+    reads = [
+        job.get("model"),
+        job.get("parent"),
+        job.get("adapter"),
+        *job.get("behaviour", {}).values(),
+    ]
+    writes = [Path(job[name]) for name in ("output", "checkpoints") if job.get(name)]
+    return processes.Cage(
+        reads=[Path(path) for path in reads if path],
+        writes=[path if path.is_dir() else path.parent for path in writes],
+    )
 
 
 def _tell(who: str, words: str) -> None:

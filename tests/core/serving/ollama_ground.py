@@ -61,7 +61,7 @@ def driver(ollama: FakeOllama, home: Path, *, model: str = "", **settings: Any) 
     parts = ServerParts(
         model=ResolvedModel(name="tiny", path=home), backend=SPEC, url=ollama.url,
         served_model=model, key=Secret(""), home=home, clock=SystemClock(), environ={},
-        path_on_server="", convert=Converter(home.parent / "converted"),
+        adapters=home / "adapters",         path_on_server="", convert=Converter(home.parent / "converted"),
     )  # fmt: skip
     return OllamaServer(OllamaSettings(**settings), parts)
 

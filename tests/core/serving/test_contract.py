@@ -57,8 +57,9 @@ class OnTheTinyModel(ServingContract):
     async def running(
         cls, backend: BackendSpec, tmp_path_factory: pytest.TempPathFactory
     ) -> AsyncIterator[Server]:
-        home = tmp_path_factory.mktemp("serving")
-        server = EmbeddedServer(None, server_parts(backend, tiny.model(), home=home))
+        home, adapters = tmp_path_factory.mktemp("serving"), tmp_path_factory.getbasetemp()
+        parts = server_parts(backend, tiny.model(), home=home, adapters=adapters)
+        server = EmbeddedServer(None, parts)
         await server.start()
         yield server
         await server.stop()

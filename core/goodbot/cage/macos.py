@@ -1,0 +1,77 @@
+"""A cage of macOS: a profile for its sandbox, by the program `sandbox-exec` that brings it.
+
+What is not named is as it was, so that Metal and its compiler work; the network, other people's files,
+other processes and the keychain are denied. Of several rules that fit, the last one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from goodbot.cage import limits, places
+
+_PROGRAM = "/usr/bin/sandbox-exec"
+_USER_CACHE = 65538
+"""confstr's name for where Metal keeps what it has compiled (_CS_DARWIN_USER_CACHE_DIR)."""
+_PROFILE = """(version 1)
+(allow default)
+(deny network*)
+(deny process-exec)
+(allow process-exec {programs})
+(deny signal (target others))
+(deny mach-lookup (global-name "com.apple.SecurityServer") (global-name "com.apple.securityd.xpc")
+  (global-name "com.apple.pasteboard.1") (global-name "com.apple.coreservices.launchservicesd"))
+(deny file-write*)
+(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/dtracehelper") {writes})
+(deny file-read-data (subpath "/Users") (subpath "/Volumes") {hidden})
+(allow file-read-data {reads})
+"""
+
+
+def enter(told: Mapping[str, Sequence[str]], command: list[str]) -> list[str]:
+    """Set the limits that hold here; returns the command that runs in the sandbox, if there is one."""
+    reads, writes = places.told(told)
+    limits.limit(reads)
+    profile = _profile(reads, writes, told["hidden"])
+    return [_PROGRAM, "-p", profile, *command] if _takes(profile) else command
+
+
+def missing() -> list[str]:
+    """What this machine has not; empty where the cage is whole."""
+    return [] if _takes(_profile([], [], [])) else ["sandbox-exec"]
+
+
+def _profile(reads: Sequence[str], writes: Sequence[str], hidden: Sequence[str]) -> str:
+    python = [sys.prefix, sys.base_prefix, *filter(os.path.isdir, sys.path)]
+    cache = os.confstr(_USER_CACHE) if sys.platform == "darwin" else None
+    return _PROFILE.format(
+        programs=_below([sys.prefix, sys.base_prefix]),
+        writes=_below([*writes, *filter(None, [cache])]),
+        hidden=_below(hidden),
+        reads=_below([*python, *reads, *writes]),
+    )
+
+
+def _below(paths: Iterable[str]) -> str:
+    """As the profile's language has it; a path is a string in it as in JSON."""
+    return " ".join(
+        f"(subpath {json.dumps(os.path.realpath(path), ensure_ascii=False)})"
+        for path in paths
+        if path not in ("", os.sep)
+    )
+
+
+def _takes(profile: str) -> bool:
+    """Whether the sandbox is there and understands it."""
+    try:
+        done = subprocess.run(
+            [_PROGRAM, "-p", profile, sys.executable, "-I", "-S", "-c", ""], capture_output=True,
+            check=False, timeout=30,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0

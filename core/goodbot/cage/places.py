@@ -1,0 +1,88 @@
+"""What a caged child may reach: the system's libraries, this Python, accelerators, and what it is told."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+SYSTEM = (
+    "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix/store", "/gnu/store",
+    "/run/opengl-driver", "/run/current-system", "/proc", "/sys",
+    "/etc/alternatives", "/etc/ld.so.conf.d", "/etc/OpenCL", "/etc/vulkan", "/etc/nvidia",
+)  # fmt: skip
+DEVICES = (
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/nvidia*", "/dev/nvhost*",
+    "/dev/nvmap", "/dev/kfd", "/dev/dri", "/dev/dxg", "/dev/accel",
+)  # fmt: skip
+SHARED_MEMORY = "/dev/shm"  # noqa: S108  where OpenMP registers itself
+_LIBRARIES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH")
+_GPUS = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
+
+
+def has_gpu() -> bool:
+    """Whether a driver may reserve far more addresses than there is memory."""
+    return any(os.path.exists(path) for path in _GPUS)
+
+
+def devices() -> list[str]:
+    """Those of them that are there."""
+    return [path for pattern in DEVICES for path in glob.glob(pattern)]
+
+
+def system(hidden: Sequence[str], command: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """What is read to run this Python and its libraries; False: its names only.
+
+    Of what is `hidden`, and of what lies above it, there is nothing but names.
+    """
+    named = [path for name in _LIBRARIES for path in os.environ.get(name, "").split(os.pathsep)]
+    roots = [*SYSTEM, sys.prefix, sys.base_prefix, *sys.path, *named, *_packages(command)]
+    for root in dict.fromkeys(os.path.realpath(path) for path in roots if os.path.isdir(path)):
+        yield from _around(root, [os.path.realpath(path) for path in hidden])
+    for entry in os.scandir("/etc"):  # not what only root may read, where we are root
+        if entry.is_file() and entry.stat().st_mode & stat.S_IROTH:
+            yield entry.path, True
+
+
+def told(places: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
+    """What is read of what we are told, with the files that links in it lead to, and what is written."""
+    reads: list[str] = []
+    for path in places["reads"]:
+        reads.append(path)
+        for file in Path(path).iterdir() if os.path.isdir(path) else ():
+            if file.is_symlink() and file.is_file():
+                reads.append(os.path.realpath(file))
+    return reads, list(places["writes"])
+
+
+def programs(command: str) -> list[str]:
+    """What must be allowed to run: the program, and what loads it into memory."""
+    loaders: set[str] = set()
+    for line in Path("/proc/self/maps").read_text("utf-8", "replace").splitlines():
+        path = line.partition("/")[2]
+        if os.path.basename(path).startswith(("ld-", "ld64", "ld.so", "libc.musl")):
+            loaders.add(f"/{path}")
+    return [os.path.realpath(command), *loaders]
+
+
+def _packages(command: Sequence[str]) -> Iterator[str]:
+    """Where the packages of its modules are: a backend that is being worked on may be on no path."""
+    for name in {word.partition(":")[0].partition(".")[0] for word in command[1:]}:
+        if name.isidentifier() and (found := importlib.util.find_spec(name)):
+            yield from found.submodule_search_locations or ()
+
+
+def _around(root: str, hidden: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """The root, or the parts of it that neither are hidden nor hold what is."""
+    inside = [path for path in hidden if path == root or path.startswith(f"{root.rstrip('/')}/")]
+    if not inside:
+        yield root, True
+    elif root not in inside:
+        yield root, False
+        for entry in os.scandir(root):
+            if not entry.is_symlink():
+                yield from _around(entry.path, inside)

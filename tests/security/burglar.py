@@ -1,0 +1,128 @@
+"""A worker that tries what foreign code in a child would try, and reports how each attempt ended.
+
+It stands where code of a model, a template, a tokenizer or an adapter would stand if it ever came to run:
+in the trainer, the sampler and the converter, started as they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def system(name: str, *arguments: int) -> None:
+    if getattr(libc, name)(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def grow(path: str) -> None:
+    with open(path, "wb") as file:
+        os.ftruncate(file.fileno(), 1 << 46)
+
+
+def write_into(place: Path) -> None:
+    (place / "x" if place.is_dir() else place).write_text("fine")
+
+
+def hoard() -> None:
+    handles: list[int] = []
+    try:
+        for _ in range(100_000):
+            handles.append(os.dup(0))
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    """`told["model"]` is its model; beside it lie `secrets.env`, and a home that is not its own."""
+    model = Path(told["model"])
+    home, secrets = model.parent / "home", model.parent / "secrets.env"
+    parent = os.getppid()
+    forbidden: dict[str, Callable[[], object]] = {
+        "connect": lambda: socket.create_connection(("127.0.0.1", told.get("port", 9)), 5),
+        "socket v6": lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
+        "socket raw": lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1),
+        "socket unix": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
+        "socket netlink": lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW),
+        "pair that can be turned": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),
+        "io_uring": lambda: system("syscall", 425, 1, 0),
+        "secrets": secrets.read_bytes,
+        "secrets by a link": lambda: (os.symlink(secrets, "link"), Path("link").read_bytes()),
+        "secrets by the root": lambda: Path(f"/proc/self/root{secrets}").read_bytes(),
+        "secrets' mode": lambda: os.chmod(secrets, 0o666),
+        "secrets' name": lambda: os.rename(secrets, "secrets"),
+        "a hard link": lambda: os.link(secrets, "hard"),
+        "no secrets": lambda: os.truncate(secrets, 0),
+        "list home": lambda: os.listdir(home),
+        "write home": lambda: (home / ".bashrc").write_text("evil"),
+        "write the model": lambda: (model / "config.json").write_text("{}"),
+        "write into /tmp": lambda: Path("/tmp/burglar").write_text("evil"),
+        "write Python": lambda: Path(os.__file__).write_text("evil"),
+        "exec": lambda: os.execv("/bin/sh", ["sh", "-c", "exit 0"]),
+        "run": lambda: subprocess.run(["/bin/sh", "-c", "exit 0"], check=False),
+        "fork": os.fork,
+        "unshare": lambda: system("unshare", 0x10000000),
+        "ptrace": lambda: system("ptrace", 16, parent, 0, 0),
+        "the daemon's environment": lambda: Path(f"/proc/{parent}/environ").read_bytes(),
+        "the daemon's memory": lambda: os.open(f"/proc/{parent}/mem", os.O_RDONLY),
+        "kill the daemon": lambda: os.kill(parent, 0),
+        "kill the group": lambda: os.kill(0, 0),
+        "limit the daemon": lambda: system("prlimit", parent, 1, 0, 0),
+        "outlive the daemon": lambda: system("prctl", 1, 0),
+        "type for others": lambda: system("ioctl", 0, 0x5412, 0),
+        "more memory than there is": lambda: bytearray(1 << 46),
+        "an endless file": lambda: grow("endless"),
+        "handles without end": hoard,
+    }  # fmt: skip
+    needed: dict[str, Callable[[], object]] = {
+        "read the model": lambda: (model / "config.json").read_bytes(),
+        "write its directory": lambda: Path("own").write_text("fine"),
+        "a temporary file": lambda: __import__("tempfile").TemporaryFile(),
+        "a thread": lambda: (thread := threading.Thread(target=int), thread.start(), thread.join()),
+        "a connected pair": socket.socketpair,
+        "its own signal": lambda: signal.raise_signal(signal.SIGCHLD),
+        "an event loop": lambda: __import__("asyncio").new_event_loop().close(),
+        "randomness": lambda: os.close(os.open("/dev/urandom", os.O_RDONLY)),
+    }
+    for name in ("output", "checkpoints"):
+        if name in told:
+            needed[f"write {name}"] = lambda name=name: write_into(Path(told[name]))
+    return {**forbidden, **{f"may {name}": work for name, work in needed.items()}}
+
+
+def main() -> None:
+    told = json.loads(sys.stdin.readline())
+    ended: dict[str, str] = {}
+    for name, work in attempts(told).items():
+        try:
+            work()
+            ended[name] = "done"
+        except (OSError, MemoryError) as error:
+            ended[name] = type(error).__name__
+    reason = json.dumps(
+        {
+            "core": Path("/proc/self/limits").read_text().count("core file size        0 "),
+            "privileges": "NoNewPrivs:\t1" in Path("/proc/self/status").read_text(),
+            "environ": sorted(os.environ),
+            "ended": ended,
+        }
+    )
+    print(
+        json.dumps({"event": "failed", "kind": "error", "reason": reason, "trace": ""}), flush=True
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""What foreign code could do in a child, if it ever came to run there: nothing but compute."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import cage, processes
+from goodbot.adapters import formats
+from goodbot.errors import AdapterError, ServerError, TrainingError
+from goodbot.serving.embedded import EmbeddedServer
+from goodbot.serving.sampler_process import SamplerProcess
+from goodbot.training import child
+
+from tests.core.builders import SPEC, server_parts, until
+from tests.core.serving import tiny
+from tests.support import require
+
+BURGLAR = replace(SPEC, name="burglar", worker="tests.security.burglar")
+pytestmark = pytest.mark.skipif(bool(cage.missing()), reason=f"this kernel has no {cage.missing()}")
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncGenerator[Path]:
+    """A model, secrets and a home side by side, and somebody who listens on the loopback."""
+    model = tmp_path / "model"
+    for directory in (model, tmp_path / "home", tmp_path / "out", tmp_path / "kept"):
+        directory.mkdir()
+    (model / "config.json").write_text("{}")
+    (tmp_path / "secrets.env").write_text("TELEGRAM_BOT_TOKEN=1:secret\n")
+    (tmp_path / "secrets.env").chmod(0o600)
+    before = sorted(tmp_path.rglob("*"))
+    yield tmp_path
+    made = {path.name for path in set(tmp_path.rglob("*")) - set(before)}
+    assert made <= {"x", "adapters"}, "only where it may write is anything new"
+    assert (tmp_path / "secrets.env").read_text() == "TELEGRAM_BOT_TOKEN=1:secret\n"
+    assert (model / "config.json").read_text() == "{}"
+
+
+async def ignore(event: Any) -> None:
+    pass
+
+
+async def trained(house: Path, mode: str) -> str:
+    job = {
+        "model": str(house / "model"), "output": str(house / "out"), "checkpoints": str(house / "kept"),
+        "parent": None, "behaviour": {},
+    }  # fmt: skip
+    with pytest.raises(TrainingError) as caught:
+        await child.train(BURGLAR, job, ignore, mode=mode)
+    return str(caught.value)
+
+
+async def served(house: Path) -> str:
+    environ = processes.child_environment()
+    sampler = SamplerProcess(BURGLAR, house / "model", environ, house / "adapters")
+    with pytest.raises(ServerError) as caught:
+        await sampler.start()
+    return str(caught.value)
+
+
+async def converted(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(formats, "CHILD", BURGLAR.worker)
+    conversion = formats.Formats(house, house / "model", processes.child_environment())
+    with pytest.raises(AdapterError) as caught:
+        await conversion.export(None, "gguf-base", house / "made")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("what", ["train", "plan", "serve", "convert"])
+async def test_each_forbidden_thing_is_refused(
+    house: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOODBOT_SERVER_KEY", "secret")
+    match what:
+        case "serve":
+            said = await served(house)
+        case "convert":
+            said = await converted(house, monkeypatch)
+        case _:
+            said = await trained(house, what)
+    told = json.loads(said)
+    done = {name for name, end in told["ended"].items() if end == "done"}
+    assert {name for name in done if not name.startswith("may ")} == set(), "this was done"
+    assert {name for name in told["ended"] if name.startswith("may ")} - done == set(), (
+        "it needs this"
+    )
+    assert told["core"] == 1
+    assert told["privileges"]
+    assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])
+
+
+async def test_its_own_directory_goes_with_it(house: Path) -> None:
+    await trained(house, "train")
+    ours = f"{processes._SCRATCH}{os.getpid()}-*"
+    await until(lambda: list(Path(tempfile.gettempdir()).glob(ours)) == [], seconds=30)
+
+
+def hostile(tmp_path: Path, template: str) -> Path:
+    model = tmp_path / "hostile"
+    shutil.copytree(tiny.model(), model)
+    tokenizer = json.loads((model / "tokenizer_config.json").read_text())
+    tokenizer.pop("chat_template", None)
+    tokenizer["auto_map"] = {"AutoTokenizer": ["modeling_x.T", "modeling_x.T"]}
+    (model / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+    (model / "chat_template.jinja").write_text(template)
+    config = json.loads((model / "config.json").read_text())
+    config["auto_map"] = {"AutoConfig": "modeling_x.C", "AutoModelForCausalLM": "modeling_x.X"}
+    (model / "config.json").write_text(json.dumps(config))
+    code = f"open({str(tmp_path / 'ran')!r}, 'a').write(__name__)\n"
+    (model / "modeling_x.py").write_text(code)
+    return model
+
+
+BOMB = "{% set bomb = 'word ' * (2 ** 46) %}{{ bomb }}"
+
+
+@pytest.mark.parametrize(
+    ("backend", "template"),
+    [
+        ("mlx", "{{ ''.__class__.__mro__ }}"),
+        ("mlx", "{{ cycler.__init__.__globals__.os.popen('touch ran') }}"),
+        ("mlx", "{{ raise_exception.__globals__['os'].system('touch ran') }}"),
+        ("mlx", "{% include '/etc/passwd' %}"),
+        ("mlx", BOMB),
+        ("torch", BOMB),
+    ],
+    ids=["climbing", "cycler", "globals", "include", "bomb", "bomb on torch"],
+)
+async def test_a_model_directory_that_means_harm(
+    tmp_path: Path, backend: str, template: str
+) -> None:
+    """It is refused with a sentence; none of its code runs, and the machine keeps its memory."""
+    require("mlx_lm" if backend == "mlx" else "torch")
+    module = importlib.import_module(f"goodbot_training.backends.{backend}")
+    parts = server_parts(module.register_backend(), hostile(tmp_path, template))
+    server = EmbeddedServer(None, parts)
+    try:
+        with pytest.raises(ServerError):
+            await server.start()
+    finally:
+        await server.stop()
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_what_lies_in_something_larger_is_still_hidden(tmp_path: Path) -> None:
+    """A state directory below a place that every child reads, as in a container."""
+    library, state = tmp_path / "library", tmp_path / "library" / "state"
+    state.mkdir(parents=True)
+    (library / "module.py").write_text("FOUND = True\n")
+    (state / "secrets.env").write_text("secret")
+    cage.hidden.add(str(state))
+    try:
+        code = (
+            "import module, sys\n"
+            "try: print(open(sys.argv[1]).read())\n"
+            "except PermissionError: print('refused', module.FOUND)"
+        )
+        process = await processes.start(
+            *processes.python("-c", code, str(state / "secrets.env")), cage=processes.Cage(),
+            environ={**processes.child_environment(), "PYTHONPATH": str(library)},
+            stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, _ = await process.communicate()
+    finally:
+        cage.hidden.discard(str(state))
+    assert out.decode().strip() == "refused True"
