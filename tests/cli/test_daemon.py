@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,21 @@ def test_a_second_daemon_is_told_whose_directory_it_is(running: Bot) -> None:
     assert done.returncode == 75
     assert f"process {running.process.pid}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_directory_that_a_command_has_for_a_moment_is_waited_for(bot: Bot) -> None:
+    """`goodbot status` of a bot that does not run holds the directory while it looks."""
+    prepare_home(bot.home)
+    lock = HomeLock(bot.home)
+    lock.acquire()
+    with ThreadPoolExecutor(1) as thread:
+        started = thread.submit(bot.start)
+        try:
+            waits = "waiting: goodbot is already running here"
+            until(lambda: bot.log.exists() and waits in bot.log.read_text())
+        finally:
+            lock.release()
+        started.result()
 
 
 def test_pause_off_resume_rollback(running: Bot) -> None:

@@ -169,9 +169,10 @@ def test_a_proposal_shows_what_it_costs_and_the_others(tmp_path: Path) -> None:
         "Qwen/Qwen3-1.7B  (1.7 billion parameters, torch on the GPU)",
         "  download   4.1 GB; 100.0 GB are free on the disk",
         "  licence    apache-2.0, gated: it needs a token",
-        "  memory     4.5 GB to serve + 12.6 GB to train, of 18.0 GB that may be used",
-        "  speed      about 4 s an answer, about 38 s a training round of 40 ratings of short questions",
-        "  It learns from turns of up to 1024 tokens here.",
+        "  memory     4.5 GB to serve + 11.8 GB to train (12.7 GB with long turns), of 18.0 GB that may "
+        "be used",
+        "  speed      about 4 s an answer, about 51 s a training round of 40 ratings of short questions",
+        "  It learns from turns of up to 1792 tokens here.",
         "",
     ]
     for option in options:

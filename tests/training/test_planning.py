@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 from goodbot.errors import TrainingError
-from goodbot.models import architecture
+from goodbot.models import architecture, estimate
 from goodbot.models.machine import Place
 from goodbot_training import planning
 from goodbot_training.batches import planned_steps
@@ -65,8 +65,34 @@ def test_a_step_is_timed_by_its_operations(monkeypatch: pytest.MonkeyPatch) -> N
     shape = architecture.read(LLAMA)
     item = raw_item(prompt_tokens=[1] * 60, tokens=[2] * 40, logprobs=[-1.0] * 40)
     job = Job.parse(raw_job(items=[item, {**item, "id": "other"}]))
-    expected = 8 * formula.training_flops(100, 40, shape, shape.lora(8)) / 1e6
-    assert formula.step_seconds(job, shape, "torch") == pytest.approx(expected)
+    products = formula.training_flops(100, 40, shape, shape.lora(8)) / 1e6
+    moved = 3 * 100 * estimate.between(shape, 4) / 1e9
+    assert formula.step_seconds(job, shape, "torch") == pytest.approx(8 * (products + moved))
+
+
+def test_what_lies_between_the_products_by_hand() -> None:
+    shape = architecture.read(LLAMA)
+    outputs = 64 + 32 + 32 + 64 + 128 + 128 + 64
+    layer = 20 * 64 + 8 * (64 + 32) + 5 * 128 + 5 * outputs
+    assert estimate.between(shape, 4) == 2 * layer * 4
+
+
+def test_answers_that_the_gate_samples_cost_their_products_and_the_templates_marks() -> None:
+    """Many rows at once are bound by their products; what the template adds is read for each of them."""
+    shape = architecture.read(LLAMA)
+    fast = Place(backend="torch", device="cpu", memory=1 << 34, flops=1.0, bandwidth=1e99, step=0.0)
+    asked = raw_item(messages=[{"role": "user", "content": "x" * 40}])
+    captured = raw_item(
+        id="c", messages=[{"role": "user", "content": "x" * 40}], prompt_tokens=[1] * 30,
+        tokens=[2] * 5, logprobs=[-1.0] * 5,
+    )  # fmt: skip
+    for items, prompt in (([asked], 10), ([asked, captured], 30)):
+        job = Job.parse(raw_job(items=items, settings={"gate_max_tokens": 16}))
+        marks = formula._marks(job)
+        assert marks == prompt - 10
+        seconds = formula._portion(job, shape, fast, 1.0, marks)
+        assert seconds == pytest.approx(64 * 2 * (prompt + 16))
+    assert formula._tokens(job.items[0], marks)[0] == 31
 
 
 def spawn(mode: str, job: dict[str, Any], factory: str) -> tuple[list[dict[str, Any]], float]:

@@ -19,7 +19,6 @@ from goodbot.errors import ConfigError, TrainingError
 from goodbot.models import architecture, estimate
 from goodbot.models.machine import place
 
-from goodbot_training.backends.head import CHUNK
 from goodbot_training.types import Job
 
 _RUNTIME = 600_000_000
@@ -88,9 +87,7 @@ class Memory:
         if recompute:  # each layer's input, and one layer as a whole
             kept = self.model.layers * self.model.hidden * self.width
             layers = kept + layers // self.model.layers
-        rows = min(tokens, max(1, CHUNK // self.model.vocabulary))
-        logits = estimate.logits(self.model) * rows
-        return self.fixed + layers * tokens + logits
+        return self.fixed + layers * tokens + estimate.logits(self.model, tokens)
 
     def plan(self, lengths: Sequence[int], job: Job) -> MemoryPlan:
         """The largest plan that fits these turns (tokens each); smaller ones from the second attempt on.

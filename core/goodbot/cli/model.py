@@ -185,8 +185,8 @@ def described(proposal: Proposal) -> str:
         lines.append("  memory     not known for this architecture")
     else:
         lines += [
-            f"  memory     {gigabytes(cost.serving)} to serve + {gigabytes(cost.training)} to train, "
-            f"of {gigabytes(cost.limit)} that may be used",
+            f"  memory     {gigabytes(cost.serving)} to serve + {gigabytes(cost.usual)} to train "
+            f"({gigabytes(cost.training)} with long turns), of {gigabytes(cost.limit)} that may be used",
             f"  speed      about {seconds(cost.answer)} an answer, about {seconds(cost.round)} a "
             "training round of 40 ratings of short questions",
         ]
@@ -219,7 +219,7 @@ def _table(proposal: Proposal) -> list[str]:
         cost = option.estimate
         rows.append(
             f"  {option.name:38} {gigabytes(option.bytes):>9} "
-            f"{gigabytes(cost.serving + cost.training):>8} {seconds(cost.answer):>9} "
+            f"{gigabytes(cost.serving + cost.usual):>8} {seconds(cost.answer):>9} "
             f"{seconds(cost.round):>9}  {option.licence}{', gated' if option.gated else ''}"
         )
     return rows

@@ -9,15 +9,18 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 from goodbot import cage, config, log
 from goodbot.app import App, open_plugins
+from goodbot.clock import SystemClock
 from goodbot.config.file import ConfigFile
-from goodbot.control import ControlSocket
-from goodbot.errors import GoodbotError, UsageError
-from goodbot.lock import HomeLock, prepare_home
+from goodbot.control import SOCKET, ControlSocket
+from goodbot.errors import BusyError, GoodbotError, UsageError
+from goodbot.lock import HomeLock, prepare_home, socket_path
 from goodbot.models.directory import DEMO
 from goodbot.news import progress
 from goodbot.pressure import read_machine
@@ -28,6 +31,8 @@ from goodbot.service.supervision import Supervision
 logger = logging.getLogger(__name__)
 
 _LAST_WORDS_SECONDS = 2.0
+_MOMENT_SECONDS = 10.0
+_STEP = 0.1
 _LOCAL = "teams"
 """The connector that `--insecure-local` is for."""
 
@@ -63,7 +68,7 @@ async def _run(arguments: argparse.Namespace) -> None:
     before: config.Config | None = None
     try:
         prepare_home(settings.home)
-        lock.acquire()  # before the port: who is second is told whose directory it is
+        await _take(lock, settings.home, stop)  # before the port: who is second is told whose it is
         await supervision.start()
         while True:
             demo = arguments.demo_model and not settings.model.path
@@ -82,6 +87,28 @@ async def _run(arguments: argparse.Namespace) -> None:
     finally:
         await supervision.stop()
         lock.release()
+
+
+async def _take(lock: HomeLock, home: Path, stop: asyncio.Event) -> None:
+    """Get the directory, also where a command (`goodbot status`) has it for a moment. Raises BusyError."""
+    clock, waits = SystemClock(), False
+    end = clock.monotonic() + _MOMENT_SECONDS
+    while True:
+        try:
+            return lock.acquire()
+        except BusyError as busy:
+            if stop.is_set() or clock.monotonic() > end or _takes_commands(home):
+                raise
+            if not waits:
+                logger.info("waiting: %s", busy)
+            waits = True
+        await clock.sleep(_STEP)
+
+
+def _takes_commands(home: Path) -> bool:
+    """Whether whoever has the directory is a goodbot that runs."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
+        return asked.connect_ex(str(socket_path(home, SOCKET))) == 0
 
 
 def load(arguments: argparse.Namespace) -> config.Config:

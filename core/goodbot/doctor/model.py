@@ -240,7 +240,7 @@ async def room(examined: Examined) -> Sequence[Check]:
         fits = estimate(shape, replace(where, memory=total + fits.serving), held)
     running = apart or examined.daemon is not None  # it holds its share already
     now = estimate(shape, replace(where, memory=free + running * fits.serving), held)
-    trained = size(fits.training)
+    trained = f"{size(fits.usual)} ({size(fits.training)} with long turns)"
     answering = f"answering takes {size(fits.serving)}, training {trained} more"
     text = f"{have}; {f'training takes {trained}' if apart else answering}"
     if fits.serving > total and not apart:

@@ -26,6 +26,8 @@ ASKED = 100
 """Tokens before an answer in the round whose time is shown: a question with a line of instructions.
 The first ratings are of such; with long conversations `train --dry-run` counts what there is."""
 
+CHUNK = 1 << 24
+"""Logits that a trainer has at the same time: 64 MiB in fp32."""
 _RUNTIME = 600_000_000
 """Bytes of a process before it holds a model: Python and the framework."""
 _RANK = 8
@@ -43,7 +45,10 @@ class Estimate:
 
     serving: int
     training: int
-    """Bytes of memory of the two processes; both run at the same time."""
+    """Bytes of memory of the two processes; both run at the same time. A training's are those of the
+    longest turns that it has room for."""
+    usual: int
+    """Bytes of a training of short questions, as those that the time is for."""
     limit: int
     """Bytes that they may take together."""
     tokens: int
@@ -64,13 +69,16 @@ def estimate(model: Architecture, place: Place, stored: int) -> Estimate:
     limit = int(SHARE * place.memory)
     weights = _weights(model, place, stored)
     served = serving(model, place, stored)
-    fixed, token = training(model, place, stored, tokens=0), _training_bytes(model, place)
+    fixed = training(model, place, stored, tokens=0) + logits(model, MOST)
+    token = activations(model, _kept(place))
     tokens = min(MOST, int((limit - served - fixed) / token) // 256 * 256)
     if tokens < FEWEST:
         tokens = 0
+    most = tokens or FEWEST
     return Estimate(
         serving=served,
-        training=training(model, place, stored, tokens=tokens or FEWEST),
+        training=training(model, place, stored, tokens=most),
+        usual=training(model, place, stored, tokens=min(most, _BATCH * (ASKED + ANSWER))),
         limit=limit,
         tokens=tokens,
         answer=_answer(model, place, weights),
@@ -97,7 +105,8 @@ def training(
     weights = _weights(model, place, stored)
     if bits == 4:  # with a scale for each 64 of them
         weights = model.body * 9 // 16 + (model.parameters - model.body) * _width(place)
-    return weights + _RUNTIME + 16 * model.lora(rank) + _training_bytes(model, place) * tokens
+    fixed = weights + _RUNTIME + 16 * model.lora(rank)
+    return fixed + activations(model, _kept(place)) * tokens + logits(model, tokens)
 
 
 def _weights(model: Architecture, place: Place, stored: int) -> int:
@@ -111,23 +120,40 @@ def _width(place: Place) -> int:
 def activations(model: Architecture, width: int) -> int:
     """Bytes that one token leaves behind in all layers until the backward pass.
 
-    What the norms, the projections, the attention and the gate keep, fitted to what the torch
-    backend was measured to take; `width` is that of a number: 4 in fp32, about 3 with a half-precision
-    base, as LoRA's own part is in fp32 even then.
+    What the norms, the projections, the attention and the gate keep, fitted to what the torch backend was
+    measured to take on four shapes, up to a quarter above it; `width` is that of a number: 4 in fp32,
+    about 3 with a half-precision base, as LoRA's own part is in fp32 even then.
     """
     queries, keys = model.heads * model.head_dim, model.kv_heads * model.head_dim
-    kept = 10 * model.hidden + 10 * queries + 4 * keys + 5 * model.intermediate
+    kept = 9 * model.hidden + 3 * queries + 6 * keys + 4 * model.intermediate
     return model.layers * kept * width
 
 
-def logits(model: Architecture) -> int:
-    """Bytes of the logits of one token: as they are, scaled, and their gradient."""
-    return 12 * model.vocabulary
+def between(model: Architecture, width: int) -> int:
+    """Bytes that one token's forward pass reads and writes between the matrix products of all layers.
+
+    By the operations of the backends: 7 of the hidden size a norm, 3 a residual; 8 of queries and
+    keys to turn them; 5 of each projection's outputs to add what LoRA says, and of the feed-forward's
+    width for its gate. A backward pass takes twice as much. No product is so fast that this is nothing:
+    of 135 million weights it is a fifth of a step on a processor.
+    """
+    turned = (model.heads + model.kv_heads) * model.head_dim
+    shared = 20 * model.hidden + 8 * turned + 5 * model.intermediate
+    outputs = sum(p.outputs * p.active for p in model.projections if p.adapted)
+    return (model.layers * shared + 5 * outputs) * width
 
 
-def _training_bytes(model: Architecture, place: Place) -> int:
-    """What one token leaves behind until the backward pass, its logits included."""
-    return activations(model, 4 if place.device == "cpu" else 3) + logits(model)
+def logits(model: Architecture, tokens: int) -> int:
+    """Bytes of the logits of so many tokens: as they are, scaled, and their gradient.
+
+    The trainers make them a chunk at a time (`goodbot_training.backends.head`).
+    """
+    return 12 * model.vocabulary * min(tokens, max(1, CHUNK // model.vocabulary))
+
+
+def _kept(place: Place) -> int:
+    """Bytes of a number that waits for the backward pass."""
+    return 4 if place.device == "cpu" else 3
 
 
 def _answer(model: Architecture, place: Place, weights: int) -> float:
@@ -146,8 +172,9 @@ def _round(model: Architecture, place: Place, weights: int) -> float:
     turn = ASKED + ANSWER
     scoring = 2 * _RATINGS * 2 * model.active * turn
     training = _STEPS * _BATCH * (4 * model.active_body * turn + 4 * model.head * ANSWER)
+    moving = 3 * _STEPS * _BATCH * turn * between(model, _kept(place)) / place.bandwidth
     judging = 2 * _ANCHORS * 2 * model.active * (ASKED + 2 * _ANCHOR_TOKENS)
     batches = 2 * _ANCHORS * (ASKED + _ANCHOR_TOKENS) / _CACHED
     sampling = batches * _ANCHOR_TOKENS * _token(model, place, weights)
     loading = weights / 5e8
-    return (scoring + training + judging) / place.flops + sampling + loading
+    return (scoring + training + judging) / place.flops + moving + sampling + loading

@@ -39,6 +39,28 @@ def test_serving_and_training_each_hold_the_weights() -> None:
     assert cost.serving + cost.training <= cost.limit
 
 
+def test_a_training_of_short_questions_takes_less_than_one_of_the_longest_turns() -> None:
+    """What is told first is what a usual round takes; the longest turns are told beside it."""
+    entry = catalogue.find("Qwen/Qwen3-0.6B")
+    assert entry
+    cost = estimate.estimate(entry.architecture, CPU, entry.bytes)
+    assert cost.tokens > 1600
+    short = estimate.training(entry.architecture, CPU, entry.bytes, tokens=1600)
+    assert cost.usual == short < cost.training
+    small = dataclasses.replace(CPU, memory=12 * GIB)
+    tight = estimate.estimate(entry.architecture, small, entry.bytes)
+    assert tight.usual <= tight.training
+
+
+def test_logits_are_there_a_chunk_at_a_time() -> None:
+    entry = catalogue.find("Qwen/Qwen3-0.6B")
+    assert entry
+    vocabulary = entry.architecture.vocabulary
+    rows = estimate.CHUNK // vocabulary
+    assert estimate.logits(entry.architecture, 1) == 12 * vocabulary
+    assert estimate.logits(entry.architecture, 4096) == 12 * vocabulary * rows
+
+
 def test_a_processor_takes_twice_the_memory_of_a_gpu() -> None:
     on_cpu, on_gpu = (_cost("Qwen/Qwen3-8B", place) for place in (CPU, GPU))
     assert 1.7 < on_cpu.serving / on_gpu.serving < 2.1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -223,6 +224,50 @@ def test_experts_are_refused(source: Path, tmp_path: Path) -> None:
     weights = adapters.AdapterWeights(rank=1, alpha=1.0, scale=1.0, pairs=pairs)
     with pytest.raises(AdapterError, match="embedded, vLLM or SGLang"):
         proof.plain(weights, Checkpoint(tiny.model()))
+
+
+def coarse(directory: Path) -> Path:
+    """The tiny model with weights that 8 bits hold badly: one of each block is far larger than the others."""
+    from safetensors.numpy import load_file, save_file
+
+    shutil.copytree(tiny.model(), directory)
+    tensors = load_file(directory / "model.safetensors")
+    for values in tensors.values():
+        if values.ndim == 2:
+            values[:, ::32] *= 60
+    save_file(tensors, directory / "model.safetensors", {"format": "pt"})
+    return directory
+
+
+@pytest.mark.parametrize(("to", "name"), [("gguf-model", "m.gguf"), ("fused", "whole")])
+def test_what_a_number_type_rounds_away_is_no_fault_of_the_file(
+    source: Path, tmp_path: Path, to: str, name: str
+) -> None:
+    """As on a deep model: its logits in 8 bits are far from those in fp32, and the file is right."""
+    require("gguf")
+    events = convert(to, source, tmp_path / name, coarse(tmp_path / "coarse"))
+    found = events[-1]["proof"]
+    assert (found["compared"], found["allowed"], found["rounded"]) == ("logits", proof.EXACT, True)
+    assert found["apart"] < proof.EXACT
+
+
+def test_a_small_mistake_is_found_although_the_number_type_rounds(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fiftieth of the adapter is less than what 8 bits round away."""
+    require("gguf")
+    whole, calls = proof.merged, list[int]()
+
+    def less(base: Checkpoint, adapter: Any) -> Any:
+        calls.append(1)
+        if adapter is None or len(calls) > 1:  # the first is what is written
+            return whole(base, adapter)
+        return whole(base, replace(adapter, scale=0.98 * adapter.scale))
+
+    monkeypatch.setattr(proof, "merged", less)
+    with pytest.raises(AdapterError, match="does not give what was trained"):
+        convert("gguf-model", source, tmp_path / "m.gguf")
+    assert not (tmp_path / "m.gguf").exists()
 
 
 @pytest.mark.parametrize("broken", ["rank", "nan", "name", "scale", "torn", "dora"])

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-CHUNK = 1 << 24
-"""Logits that are there at the same time: 64 MiB in fp32."""
+from goodbot.models.estimate import CHUNK
+
+__all__ = ["CHUNK", "Bend", "bends"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

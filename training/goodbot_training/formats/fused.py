@@ -10,13 +10,16 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import checkpoint, proof
 from goodbot_training.formats.checkpoint import INDEX, Checkpoint
+
+if TYPE_CHECKING:
+    from goodbot.backend import Floats
 
 _COPIED = (".json", ".jinja", ".model", ".txt")
 _LEGAL = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
@@ -54,7 +57,13 @@ def write(
     _copy(base, directory, dtype)
     made = Checkpoint(directory)
     rounded = base.dtype if not dtype and base.dtype in proof.ROUNDED else ""
-    found = proof.of_logits(base, adapter, lambda model: (model, proof.merged(made, None)), rounded)
+
+    def rounds(name: str, values: Floats) -> Floats:
+        return checkpoint.widened(checkpoint.narrowed(values, made.tensors[name].dtype))
+
+    found = proof.of_logits(
+        base, adapter, lambda model: (model, proof.merged(made, None)), rounds if rounded else None
+    )
     return (found or _numbers(base, adapter, made, rounded)).require("the fused model")
 
 

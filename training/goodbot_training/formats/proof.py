@@ -1,8 +1,10 @@
 """Does the model answer the same with what was written? Asked of the files that were just made.
 
 Where the model is of a family that `reference` knows, its logits are computed twice: from the base and
-the adapter as it was trained, and from what the new file says. For other families, and for models of
-more than 2 GiB, the numbers alone are compared, with every one found in its place again.
+the adapter as it was trained, and from what the new file says. Where the file's number type rounds the
+weights, the first are rounded the same: how far rounding takes the logits of a deep model says nothing
+of the file, and would hide a small mistake. For other families, and for models of more than 2 GiB, the
+numbers alone are compared, with every one found in its place again.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _TOKENS = 12
 EXACT = 1e-3
 """In fp32: the largest difference of two logits."""
 ROUNDED = {"F16": 5e-3, "BF16": 3e-2, "Q8_0": 5e-2}
-"""Where weights were rounded: the root mean square of the differences, in spreads of the logits."""
+"""Where weights were rounded: the root mean square of the differences, in spreads of one's numbers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +40,8 @@ class Proof:
     apart: float
     allowed: float
     rounded: bool = False
-    """Whether `apart` is in spreads of the logits, not in logits."""
+    """Whether the file's number type rounds the weights: logits are then those of weights that were rounded
+    the same, and numbers are compared in spreads of a weight."""
 
     def require(self, what: str) -> dict[str, Any]:
         """Itself as the protocol has it. Raises AdapterError when it is too far apart."""
@@ -71,21 +74,27 @@ def delta(adapter: AdapterWeights, pair: tuple[Floats, Floats]) -> Floats:
 def of_logits(
     base: Checkpoint, adapter: AdapterWeights | None,
     other: Callable[[reference.Decoder], tuple[reference.Decoder, reference.Weights]],
-    rounded: str = "",
+    rounds: Callable[[str, Floats], Floats] | None = None,
 ) -> Proof | None:  # fmt: skip
-    """Compare logits; `other` makes the second model. None where this family or size is not for it."""
+    """Compare logits; `other` makes the second model, `rounds` does to a tensor what its type does.
+
+    None where this family or size is not for it.
+    """
     model = reference.decoder(base.config)
     if model is None or base.bytes > _LARGE:
         return None
+    trained = merged(base, adapter)
+
+    def weights(name: str) -> Floats | None:
+        weight = trained(name)
+        return weight if weight is None or rounds is None else rounds(name, weight)
+
     vocabulary = base.tensors["model.embed_tokens.weight"].shape[0]
     ids = np.random.default_rng(0).integers(0, vocabulary, _TOKENS)
-    expected = reference.logits(model, merged(base, adapter), ids)
+    expected = reference.logits(model, weights, ids)
     found = reference.logits(*other(model), ids)[:, :vocabulary]
-    difference = found - expected
-    if rounded:
-        apart = float(np.sqrt(np.mean(difference**2)) / expected.std())
-        return Proof(compared="logits", apart=apart, allowed=ROUNDED[rounded], rounded=True)
-    return Proof(compared="logits", apart=float(np.abs(difference).max()), allowed=EXACT)
+    apart = float(np.abs(found - expected).max())
+    return Proof(compared="logits", apart=apart, allowed=EXACT, rounded=rounds is not None)
 
 
 def of_numbers(expected: AdapterWeights, found: AdapterWeights) -> Proof:

@@ -80,7 +80,9 @@ def logits(model: Decoder, weights: Weights, ids: np.ndarray) -> np.ndarray:
             x, _need(weights, f"{at}.input_layernorm.weight"), model.eps))  # fmt: skip
         y = _norm(x, _need(weights, f"{at}.post_attention_layernorm.weight"), model.eps)
         gate = _linear(weights, f"{at}.mlp.gate_proj", y)
-        inner = gate / (1.0 + np.exp(-gate)) * _linear(weights, f"{at}.mlp.up_proj", y)
+        with np.errstate(over="ignore"):  # far below 0 the gate is shut: 1 / inf is what is meant
+            shut = 1.0 + np.exp(-gate)
+        inner = gate / shut * _linear(weights, f"{at}.mlp.up_proj", y)
         x = x + _linear(weights, f"{at}.mlp.down_proj", inner)
     head = weights("lm_head.weight")
     x = _norm(x, _need(weights, "model.norm.weight"), model.eps)

@@ -6,8 +6,10 @@ vocabulary, S tokens of which R of the response, in floating point operations:
     scoring = 2 S (N_b + H) a policy     training = S (4 N_b + 6 N_lora) + 4 R H  (+ 2 S N_b recomputed)
 
 divided by the rate of matrix products that this processor is measured at, in less than a second, or
-by what a small GPU of its kind does (`goodbot.models.machine`). A sampled token takes reading the weights
-that it meets, once for all rows of a batch.
+by what a small GPU of its kind does (`goodbot.models.machine`). What lies between the products is bytes
+that are read and written (`goodbot.models.estimate.between`), three times in training. A sampled token
+takes reading the weights that it meets, once for all rows of a batch, and its own forward pass. A
+text has, beside its own tokens, those of the chat template, as the rated answers tell.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from goodbot.events import Message
+from goodbot.models import estimate
 from goodbot.models.architecture import Architecture
 from goodbot.models.machine import Place, place
 
@@ -42,11 +45,13 @@ _CALIBRATION = 0.2
 
 def step_seconds(job: Job, shape: Architecture, backend: str) -> float:
     """Of one optimizer step, by the formula."""
-    rows = [_tokens(item) for item in job.items] or [(1, 1)]
+    marks = _marks(job)
+    rows = [_tokens(item, marks) for item in job.items] or [(1, 1)]
     rows = [row for row in rows if sum(row) <= job.settings.max_sequence_tokens] or [(1, 1)]
     mean = [sum(side) / len(rows) for side in zip(*rows, strict=True)]
+    here = place(backend)
     flops = training_flops(mean[0] + mean[1], mean[1], shape, shape.lora(job.settings.rank))
-    return job.settings.batch_size * flops / place(backend).flops
+    return job.settings.batch_size * (flops / here.flops + sum(mean) * _moving(shape, here))
 
 
 def training_flops(
@@ -65,7 +70,8 @@ def _met(shape: Architecture, lora: int) -> float:
 def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estimate:
     """The estimate by the formula. Raises TrainingError where nothing is left or does not fit."""
     settings = job.settings
-    rows = [(item, *_tokens(item)) for item in job.items]
+    marks = _marks(job)
+    rows = [(item, *_tokens(item, marks)) for item in job.items]
     kept = [row for row in rows if row[1] + row[2] <= settings.max_sequence_tokens]
     train = [row for row in kept if row[0].split != HELD_OUT]
     if not train:
@@ -86,13 +92,14 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
         training_flops(prompt + response, response, shape, lora, recompute=plan.recompute)
         for _, prompt, response in train
     )
+    trained = sum(prompt + response for _, prompt, response in train)
     judged = sum(prompt + response for item, prompt, response in kept if item.split == HELD_OUT)
     parts = {
         "load": _IMPORTS + memory.fixed / _DISK,
         "rollouts": policies * forward,
-        "train": passes * one_pass / here.flops,
+        "train": passes * (one_pass / here.flops + trained * _moving(shape, here)),
     }
-    portion = _portion(job, shape, here, forward)
+    portion = _portion(job, shape, here, forward, marks)
     least, usual, most = (number * portion for number in portions(settings))
     before = sum(parts.values()) + judged * forward
     threads = _threads(here)
@@ -121,22 +128,35 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
     )
 
 
-def _portion(job: Job, shape: Architecture, here: Place, forward: float) -> float:
+def _moving(shape: Architecture, here: Place) -> float:
+    """Seconds for what lies between the products of a token's forward and backward pass."""
+    return 3 * estimate.between(shape, 4 if here.device == "cpu" else 3) / here.bandwidth
+
+
+def _portion(job: Job, shape: Architecture, here: Place, forward: float, marks: float) -> float:
     """Seconds of `PORTION` answers: prompts, then token after token, then their scores."""
     anchors = job.anchors or [item.messages for item in job.items]
-    prompt = sum(_letters(messages) for messages in anchors) / len(anchors) / _LETTERS
+    prompt = marks + sum(_letters(messages) for messages in anchors) / len(anchors) / _LETTERS
     answer = job.settings.gate_max_tokens
     width = 4 if here.device == "cpu" else 2
     token = shape.layers * here.step + shape.active * width / here.bandwidth
     passes = answer * max(1.0, PORTION * (prompt + answer) / CACHED)
-    return PORTION * (2 * prompt + answer) * forward + passes * token
+    return PORTION * 2 * (prompt + answer) * forward + passes * token
 
 
-def _tokens(item: Item) -> tuple[int, int]:
+def _marks(job: Job) -> float:
+    """Tokens of a prompt that are nobody's words: what the template adds, its own system line too."""
+    known = [item for item in job.items if item.captured]
+    found = [len(item.prompt_tokens) - _letters(item.messages) / _LETTERS for item in known]
+    return max(0.0, sum(found) / len(found)) if found else 0.0
+
+
+def _tokens(item: Item, marks: float) -> tuple[int, int]:
     """Of the prompt and of the response."""
     if item.captured:
         return len(item.prompt_tokens), len(item.tokens)
-    return _letters(item.messages) // _LETTERS + 1, len(item.response) // _LETTERS + 1
+    prompt = marks + _letters(item.messages) / _LETTERS
+    return int(prompt) + 1, len(item.response) // _LETTERS + 1
 
 
 def _letters(messages: Sequence[Message]) -> int:
