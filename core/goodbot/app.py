@@ -222,10 +222,10 @@ class App:
             model_switch=self.model_switch, courier=self.courier, logins=self.logins,
             confirmations=Confirmations(clock), notices=self.notices, eraser=self.eraser,
             connectors=running, connector_errors=self.connectors.problems, canary=self.canary,
-            web_address=self.connectors.http.address, model=self.model.name, spare=spare,
-            backend=self.backend.name, learning=self.learning, sampling=self.sampling,
+            platform_time=self.connectors.time, web_address=self.connectors.http.address,
+            model=self.model.name, spare=spare, backend=self.backend.name, learning=self.learning,
             thinks=thinking.told(self.model.path, thinking=config.serving.thinking),
-            started_at=clock.now(), comparer=self.comparer, side_by_side=SideBySide(
+            sampling=self.sampling, started_at=clock.now(), comparer=self.comparer, side_by_side=SideBySide(
                 registry=self.registry, spare=spare, config=config.serving, sampling=self.sampling,
                 room=Room.of(shape(self.model.path), config.serving),
             ),

@@ -61,6 +61,10 @@ class ConnectorHost(Protocol):
         """Run a task that the host owns: it is cancelled at stop, its failure is reported."""
         ...
 
+    def told_time(self, seconds: float) -> None:
+        """The platform's own time, as it has just told; `status` and the log say where ours is another."""
+        ...
+
     def trouble(self, text: str) -> None:
         """Say in `status` why a running connector does not work at the moment; `""` takes it back.
 

@@ -29,6 +29,7 @@ from goodbot.own_turns import OwnTurn, own_turn
 from goodbot.people.authorization import WEB, Authorization
 from goodbot.people.inbox import Inbox
 from goodbot.people.login import Logins, default_grants
+from goodbot.platform_time import PlatformTime
 from goodbot.plugins import missing_modules
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.store import Store, inbox, turns
@@ -59,6 +60,7 @@ class Host:
         self._dispatcher = dispatcher
         self._store = store
         self._errors, self._troubles = connectors.errors, connectors.troubles
+        self._time, self._title = connectors.time, spec.title or spec.name
         self._authorization = connectors.authorization
         self._inbox = Inbox(store, connectors.authorization)
         self._shows_inbox = Capability.INBOX in spec.capabilities
@@ -102,6 +104,9 @@ class Host:
         # A task that is cancelled before its first step never awaits what it was given.
         spawned.add_done_callback(lambda _: task.close())
         return spawned
+
+    def told_time(self, seconds: float) -> None:
+        self._time.note(self._title, seconds, self.clock.now())
 
     def trouble(self, text: str) -> None:
         if text == self._troubles.get(self._name, ""):
@@ -177,6 +182,7 @@ class Connectors:
         """Why a connector did not start, or has stopped."""
         self.troubles: dict[str, str] = {}
         """Why one that runs does not work at the moment."""
+        self.time = PlatformTime()
         self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)
         self.authorization = Authorization(
             {**configured_grants(config, specs), **grants}, clock,

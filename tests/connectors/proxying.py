@@ -11,6 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+PLATFORMS = {
+    "telegram": "telegram", "slack": "slack_bolt", "discord": "discord", "teams": "botbuilder.core",
+}  # fmt: skip
+"""Those that are elsewhere, and what their connectors need."""
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 _LINE = re.compile(rb"^([A-Z]+ [a-z]+://[^ ]+) HTTP/1.1\r$", re.MULTILINE)
 USER, PASSWORD = "ada", "hush"

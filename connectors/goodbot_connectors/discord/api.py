@@ -19,6 +19,7 @@ from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.proxies import proxy_url
 from goodbot.secrets import Secret
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.discord.config import TOKEN
 from goodbot_connectors.discord.identity import Identity
 from goodbot_connectors.discord.permissions import ROUTES
@@ -78,8 +79,8 @@ class _Bucket(Ratelimit):
 class _Http(HTTPClient):
     """discord.py's, at an address of its own, that never waits."""
 
-    def __init__(self, base: str) -> None:
-        super().__init__(asyncio.get_running_loop())
+    def __init__(self, base: str, dates: Dates) -> None:
+        super().__init__(asyncio.get_running_loop(), http_trace=dates.trace())
         self.max_ratelimit_timeout = _AT_ONCE
         self._base = base.rstrip("/")
 
@@ -103,13 +104,15 @@ class _Http(HTTPClient):
 class Api:
     """One bot account. Every call raises a `ConnectorError` of the fitting kind."""
 
-    def __init__(self, token: Secret, clock: Clock, base: str = "") -> None:
+    def __init__(
+        self, token: Secret, clock: Clock, base: str = "", dates: Dates | None = None
+    ) -> None:
         if not token:
             raise FatalConnectorError(
                 f"set {TOKEN} to the token of your bot; `goodbot connect discord` says where it is found"
             )
         self._clock, self._token = clock, token
-        self.http = _Http(base)
+        self.http = _Http(base, dates or Dates(clock))
 
     async def open(self) -> Identity:
         """Log in; who we are."""

@@ -14,6 +14,7 @@ from goodbot.connector import Connector, ConnectorHost, OpenTurn
 from goodbot.errors import ConnectorError, RetriableError
 from goodbot.events import ChannelKind, ChannelRef, Event, MessageRef, Receipt, Reply
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.discord import SPEC, commands, emoji, members, permissions
 from goodbot_connectors.discord.api import Api, RefusedError
 from goodbot_connectors.discord.catchup import CatchUp
@@ -71,7 +72,11 @@ class DiscordConnector(Connector):
     async def start(self) -> None:
         if self._api is not None:
             return
-        api = Api(self.host.secrets.get(TOKEN), self.host.clock, self.settings.api_base)
+        api = Api(
+            self.host.secrets.get(TOKEN), self.host.clock,
+            self.settings.api_base,
+            Dates(self.host.clock, self.host.told_time),
+        )  # fmt: skip
         try:
             self._me = await api.open()
             await self._places.load()

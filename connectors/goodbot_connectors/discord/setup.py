@@ -11,6 +11,7 @@ from goodbot.clock import Clock, SystemClock
 from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Manifest
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.discord import commands, permissions
 from goodbot_connectors.discord.access import granted
 from goodbot_connectors.discord.api import Api
@@ -101,7 +102,8 @@ class DiscordSetup(ConnectorSetup):
         """The intents, the commands, the gateway, and what the bot may in the channels where it is on."""
         async with self._open() as (api, me):
             checks = [self._content(me), await _commands(api, me), await _sessions(api)]
-            return [*checks, *[await self._channel(api, me, channel) for channel in self.channels]]
+            checks += [await self._channel(api, me, channel) for channel in self.channels]
+        return [*checks, *self._dates.checks(self.title)]
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
         """The commands; the bot itself leaves a server when somebody removes it there."""
@@ -116,7 +118,8 @@ class DiscordSetup(ConnectorSetup):
 
     @contextlib.asynccontextmanager
     async def _open(self) -> AsyncGenerator[tuple[Api, Account]]:
-        api = Api(self.secrets.get(TOKEN), self.clock, self.settings.api_base)
+        self._dates = Dates(self.clock)
+        api = Api(self.secrets.get(TOKEN), self.clock, self.settings.api_base, self._dates)
         try:
             yield api, await api.open()
         finally:

@@ -19,6 +19,7 @@ from goodbot.secrets import Secret
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.fields import Json, as_json, string
 from goodbot_connectors.pauses import jittered
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN
@@ -66,7 +67,7 @@ class Api:
     """One bot account. Every call raises a `ConnectorError` of the fitting kind."""
 
     def __init__(
-        self, bot: Secret, clock: Clock, *, app: Secret | None = None, base: str = ""
+        self, bot: Secret, clock: Clock, dates: Dates, *, app: Secret | None = None, base: str = ""
     ) -> None:
         if not bot:
             raise FatalConnectorError(
@@ -75,7 +76,9 @@ class Api:
         self._clock = clock
         self._bot, self._app = bot, app or Secret("")
         proxy = proxy_url(base or SLACK)
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_SECONDS))
+        self._session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=_SECONDS), trace_configs=[dates.trace()]
+        )
         self._client: Any = AsyncWebClient(
             token=bot.reveal(), base_url=base or SLACK, session=self._session, logger=LOGGER,
             retry_handlers=[],  # ours: slack_sdk's would post a message again after a reset

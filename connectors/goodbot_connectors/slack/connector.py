@@ -25,6 +25,7 @@ from goodbot.events import (
     Reply,
 )
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.fields import items, string, strings, sub
 from goodbot_connectors.recent import Recent
 from goodbot_connectors.slack import SPEC, forms, home, render
@@ -81,8 +82,8 @@ class SlackConnector(Connector):
                     f"set {name}; `goodbot connect slack` says where it is found"
                 )
         api = Api(
-            secrets.get(BOT_TOKEN), self.host.clock, app=secrets.get(APP_TOKEN),
-            base=self.settings.api_base,
+            secrets.get(BOT_TOKEN), self.host.clock, Dates(self.host.clock, self.host.told_time),
+            app=secrets.get(APP_TOKEN), base=self.settings.api_base,
         )  # fmt: skip
         try:
             self._me = await api.open()

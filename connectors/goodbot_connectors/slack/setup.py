@@ -9,6 +9,7 @@ from goodbot.clock import Clock, SystemClock
 from goodbot.errors import ConnectorError, RetriableError
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.slack import manifest
 from goodbot_connectors.slack.api import SLACK, Api, RefusedError
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings
@@ -107,7 +108,7 @@ class SlackSetup(ConnectorSetup):
         async with self._open() as (api, _):
             checks = [_scopes(api.scopes)]
             checks.append(_http(self.settings) if self._http else await self._socket(api))
-        return checks
+        return [*checks, *self._dates.checks(self.title)]
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
         """Nothing that tokens can take away: the app, its messages and tabs are its owner's.
@@ -122,8 +123,9 @@ class SlackSetup(ConnectorSetup):
 
     @contextlib.asynccontextmanager
     async def _open(self) -> AsyncGenerator[tuple[Api, Account]]:
+        self._dates = Dates(self.clock)
         api = Api(
-            self.secrets.get(BOT_TOKEN), self.clock, app=self.secrets.get(APP_TOKEN),
+            self.secrets.get(BOT_TOKEN), self.clock, self._dates, app=self.secrets.get(APP_TOKEN),
             base=self.settings.api_base,
         )  # fmt: skip
         try:

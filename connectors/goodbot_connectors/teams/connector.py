@@ -13,6 +13,7 @@ from goodbot.errors import FatalConnectorError, RetriableError
 from goodbot.events import ChannelKind, ChannelRef, Event, MessageRef, Receipt, Reply
 
 from goodbot_connectors import reactions
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.kept import Kept
 from goodbot_connectors.listener import Listener
 from goodbot_connectors.teams import SPEC, render
@@ -57,7 +58,10 @@ class TeamsConnector(Connector):
         settings = self.settings
         self._complete()
         password = self.host.secrets.get(APP_PASSWORD)
-        wire = Wire(settings, password, self.host.clock, self.host.trouble)
+        wire = Wire(
+            settings, password, self.host.clock, self.host.trouble,
+            Dates(self.host.clock, self.host.told_time),
+        )  # fmt: skip
         try:
             await wire.open()
             await self._references.load()

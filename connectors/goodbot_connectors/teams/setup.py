@@ -20,6 +20,7 @@ from goodbot.setup import (
     Question,
 )
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.teams import manifest
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
 from goodbot_connectors.teams.keys import METADATA
@@ -125,7 +126,8 @@ class TeamsSetup(ConnectorSetup):
         async with self._session() as session:
             await self._token(session)
             checks = [await self._keys(session)]
-        return [*checks, _kind(self.settings), _endpoint(self.settings)]
+        told = self._dates.checks(self.title)
+        return [*checks, _kind(self.settings), _endpoint(self.settings), *told]
 
     async def _token(self, session: aiohttp.ClientSession) -> None:
         if not self.settings.app_id:
@@ -151,7 +153,9 @@ class TeamsSetup(ConnectorSetup):
 
     @contextlib.asynccontextmanager
     async def _session(self) -> AsyncGenerator[aiohttp.ClientSession]:
-        async with aiohttp.ClientSession(timeout=_SECONDS) as session:
+        self._dates = Dates(self.clock)
+        trace = self._dates.trace()
+        async with aiohttp.ClientSession(timeout=_SECONDS, trace_configs=[trace]) as session:
             yield session
 
 

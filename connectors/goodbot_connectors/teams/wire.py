@@ -28,6 +28,7 @@ from goodbot.secrets import Secret
 from msrest.pipeline import AsyncPipeline
 from msrest.pipeline.universal import RawDeserializer
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.fields import Json, as_json, string, sub
 from goodbot_connectors.teams.auth import TeamsAuthentication
 from goodbot_connectors.teams.config import TeamsSettings
@@ -49,9 +50,9 @@ class Wire:
 
     def __init__(
         self, settings: TeamsSettings, password: Secret, clock: Clock,
-        trouble: Callable[[str], None],
+        trouble: Callable[[str], None], dates: Dates,
     ) -> None:  # fmt: skip
-        self._session = aiohttp.ClientSession(timeout=_SECONDS)
+        self._session = aiohttp.ClientSession(timeout=_SECONDS, trace_configs=[dates.trace()])
         urls = ServiceUrls(settings)
         self._token = (
             None

@@ -30,6 +30,7 @@ from telegram.error import (
 )
 from telegram.request import HTTPXRequest
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.telegram.config import TOKEN
 from goodbot_connectors.telegram.normalize import Identity
 
@@ -59,7 +60,7 @@ class MovedError(RefusedError):
 class Client:
     """One bot account. What is done inside `errors` raises a `ConnectorError` of the fitting kind."""
 
-    def __init__(self, token: Secret, api_base: str = "") -> None:
+    def __init__(self, token: Secret, dates: Dates, api_base: str = "") -> None:
         if not _TOKEN.fullmatch(token.reveal()):
             raise FatalConnectorError(
                 f"{TOKEN} holds no Telegram bot token"
@@ -67,8 +68,7 @@ class Client:
                 else f"set {TOKEN} to the token of your bot; @BotFather on Telegram gives one"
             )
         self._token = token
-        self.date = ""
-        """The `Date` of Telegram's last answer, as HTTP has it; empty before the first."""
+        self._dates = dates
         elsewhere: dict[str, Any] = {"base_url": api_base} if api_base else {}
         proxy, options = proxy_url(api_base or BASE), _options()
         self.raw = _RawRequest(
@@ -101,7 +101,7 @@ class Client:
             logging.getLogger(name).removeFilter(self._mask)
 
     async def _remember_date(self, response: Any) -> None:
-        self.date = response.headers.get("date", "")
+        self._dates.take(response.headers.get("date", ""))
 
     @contextmanager
     def errors(self) -> Generator[None]:

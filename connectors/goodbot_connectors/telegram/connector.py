@@ -23,6 +23,7 @@ from goodbot.events import (
     Reply,
 )
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.kept import Kept
 from goodbot_connectors.marks import Marks
 from goodbot_connectors.pace import Pace
@@ -75,7 +76,10 @@ class TelegramConnector(Connector):
     async def start(self) -> None:
         if self._api is not None:
             return
-        api = Api(self.host.secrets.get(TOKEN), self.settings.api_base)
+        api = Api(
+            self.host.secrets.get(TOKEN), Dates(self.host.clock, self.host.told_time),
+            self.settings.api_base,
+        )  # fmt: skip
         try:
             self._me = await api.open()
             cursor = await self._cursor()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
-from email.utils import parsedate_to_datetime
 
 from goodbot.clock import Clock, SystemClock
 from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
 from telegram import WebhookInfo
 
+from goodbot_connectors.dates import Dates
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.client import BASE, RefusedError
 from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings
@@ -18,11 +18,6 @@ from goodbot_connectors.telegram.menus import menus
 _LONGEST = 100
 _HASH = range(30, 51)
 """Characters after the colon; today's tokens have 35."""
-_SKEW = 60.0
-_SET_CLOCK = (
-    "set the clock from the network: `timedatectl set-ntp true` on Linux, Date & Time in the System "
-    "Settings on macOS"
-)
 _GROUPS = 20
 """So many groups are asked about; each is a call."""
 _ASCII_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -83,14 +78,7 @@ class TelegramSetup(ConnectorSetup):
             found = [_updates(self.settings, await api.webhook()), _privacy(api.reads_groups)]
             for channel in self.channels[:_GROUPS]:
                 found.append(await _group(api, channel, me.name))
-            skew = self._skew(api.date)
-        if abs(skew) > _SKEW:
-            text = (
-                f"this machine is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} Telegram"
-            )
-            fix = _SET_CLOCK
-            found.append(Check(part="clock", state=CheckState.WARN, text=text, fix=fix))
-        return found
+        return [*found, *self._dates.checks(self.title)]
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
         """Take back the command menus and the webhook that are still ours."""
@@ -112,20 +100,14 @@ class TelegramSetup(ConnectorSetup):
 
     @contextlib.asynccontextmanager
     async def _open(self) -> AsyncGenerator[tuple[Api, Identity]]:
-        api = Api(self.secrets.get(TOKEN), self.settings.api_base)
+        self._dates = Dates(self.clock)
+        api = Api(self.secrets.get(TOKEN), self._dates, self.settings.api_base)
         try:
             me = await api.open()
             name = me.username
             yield api, Identity(account=me.id, name=f"@{name}", link=f"https://t.me/{name}")
         finally:
             await api.close()
-
-    def _skew(self, date: str) -> float:
-        """Seconds that our clock is ahead of Telegram's; 0 if it did not say."""
-        try:
-            return self.clock.now() - parsedate_to_datetime(date).timestamp()
-        except ValueError:
-            return 0.0
 
 
 def _updates(settings: TelegramSettings, webhook: WebhookInfo) -> Check:

@@ -11,6 +11,7 @@ from goodbot.clock import Clock
 from goodbot.config import Config
 from goodbot.events import Button, CommandEvent, UserRef
 from goodbot.people.authorization import Authorization, Grant
+from goodbot.platform_time import PlatformTime
 from goodbot.sampling import Sampling
 from goodbot.store import Store
 
@@ -55,6 +56,7 @@ class Services:
     news: OwnerNews
     connectors: Mapping[str, Connector]
     connector_errors: Mapping[str, str]
+    platform_time: PlatformTime
     model: str
     backend: str
     learning: str

@@ -60,7 +60,7 @@ async def status(call: Call) -> Result:
             name: s.connector_errors.get(name, "running")
             for name in sorted({*s.connectors, *s.connector_errors})
         },
-        "store": s.store.trouble or "ok",
+        "clock": s.platform_time.found(), "store": s.store.trouble or "ok",
         "set_aside": [
             asdict(one) for one in await s.store.read(lambda db: set_aside.listed(db, s.model))
         ],
@@ -109,7 +109,7 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
         data["server_trouble"], data["proof"]["why"], data["put_right"], data["canary"],
         data["unserved"], data["thinking"],
     )  # fmt: skip
-    lines = [one for one in said if one]
+    lines = [one for one in (*said, *data["clock"]) if one]
     if data["waiting_for_consent"]:
         lines.append(
             f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"

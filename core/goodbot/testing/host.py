@@ -63,6 +63,8 @@ class RecordingHost:
         self.answer: Callable[[Event], Receipt] = _accepted
         """Decides what a new event's receipt says."""
         self.troubles: list[str] = []
+        self.told: list[float] = []
+        """What the platform's clock said."""
         """What the connector said of its state, in order; `""`: it is well again."""
         self.model: OwnModel = NoModel()
         """What answers; a test sets another."""
@@ -147,6 +149,10 @@ class RecordingHost:
         """Where `mount` answers: a port of its own on the loopback."""
         self._server = self._server or LocalServer()
         return self._server.address
+
+    def told_time(self, seconds: float) -> None:
+        """Note it in `told`."""
+        self.told.append(seconds)
 
     def trouble(self, text: str) -> None:
         """Note it in `troubles`, once."""

@@ -297,6 +297,18 @@ async def test_a_connector_says_that_it_does_not_work_and_that_it_works_again(
     assert caplog.text.count("works again") <= 1
 
 
+async def test_a_clock_that_is_not_the_platforms_is_told_to_owners(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with served(tmp_path, unused_tcp_port) as (bot, site):
+        assert (await bot.status())["clock"] == []
+        site.host.told_time(site.host.clock.now() + 180)
+        status = await bot.status()
+        [told] = status["clock"]
+        assert "180 s behind" in told
+        assert status["connectors"]["web"] == "running"
+
+
 async def test_what_has_stopped_a_connector_is_not_taken_back_with_its_trouble(
     tmp_path: Path, unused_tcp_port: int
 ) -> None:

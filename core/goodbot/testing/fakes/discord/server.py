@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from goodbot.clock import Clock, SystemClock
+from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.discord import permissions, rest
 from goodbot.testing.fakes.discord.application import Application
 from goodbot.testing.fakes.discord.errors import DiscordError, unauthorized
@@ -67,6 +68,7 @@ class FakeDiscord:
 
     async def __aenter__(self) -> FakeDiscord:
         app = web.Application(client_max_size=1 << 20)
+        dated(app, self.clock)
         for one in rest.ROUTES:
             app.router.add_route(one.method, f"/api/v10{one.path}", self._handler(one))
         app.router.add_get("/", self._connect)

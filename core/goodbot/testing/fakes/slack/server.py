@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from goodbot.clock import Clock, SystemClock
+from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.slack import (
     api,
     methods_app,
@@ -75,6 +76,7 @@ class FakeSlack:
     async def start(self) -> None:
         """Listen; the port stays the same when it was closed before."""
         application = web.Application()
+        dated(application, self.clock)
         application.router.add_route("*", "/api/{method}", self._api)
         application.router.add_get("/link/", self._link)
         application.router.add_post("/response/{token}", self._response)

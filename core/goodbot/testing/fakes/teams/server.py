@@ -11,6 +11,7 @@ import aiohttp
 from aiohttp import web
 
 from goodbot.clock import Clock, SystemClock
+from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.teams import activities
 from goodbot.testing.fakes.teams.connector_api import Call, ConnectorApi
 from goodbot.testing.fakes.teams.delivery import Ack, Delivery, Outbox, Pace
@@ -91,6 +92,7 @@ class FakeTeams:
     async def start(self) -> None:
         """Listen; the port stays the same when it was closed before."""
         application = web.Application()
+        dated(application, self.clock)
         conversations = "/emea/v3/conversations"
         one = f"{conversations}/{{conversation}}"
         application.add_routes([

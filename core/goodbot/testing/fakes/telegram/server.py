@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from goodbot.clock import Clock, SystemClock
+from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.telegram import methods
 from goodbot.testing.fakes.telegram.account import Account, Call, Failure
 from goodbot.testing.fakes.telegram.chats import SUPERGROUP, Chat
@@ -48,6 +49,7 @@ class FakeTelegram:
 
     async def __aenter__(self) -> FakeTelegram:
         app = web.Application(client_max_size=1 << 20)
+        dated(app, self.account.clock)
         app.router.add_route("*", "/bot{token}/{method}", self._serve)
         # A poll whose client has gone must not take updates with it.
         self._runner = web.AppRunner(

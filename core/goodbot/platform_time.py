@@ -1,0 +1,48 @@
+"""Whether this machine's clock agrees with those of the platforms, which say theirs with each answer.
+
+A clock that stood still while the machine slept, or was never set, puts ratings out of order.
+"""
+
+from __future__ import annotations
+
+import logging
+
+logger = logging.getLogger(__name__)
+
+APART = 60.0
+"""Seconds by which two clocks may differ: an answer is some on its way."""
+SET_CLOCK = (
+    "set the clock from the network: `timedatectl set-ntp true` on Linux, Date & Time in the System "
+    "Settings on macOS"
+)
+
+
+def apart(title: str, ahead: float) -> str:
+    """What is to be said of a clock that is so many seconds `ahead` of a platform's; often nothing."""
+    if abs(ahead) <= APART:
+        return ""
+    return f"this machine is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} {title}"
+
+
+class PlatformTime:
+    """What the platforms' clocks say, while goodbot runs."""
+
+    def __init__(self) -> None:
+        self._apart: dict[str, str] = {}
+
+    def note(self, title: str, told: float, now: float) -> None:
+        """Compare; the log says once that they differ, and once that they agree again."""
+        text = apart(title, now - told)
+        if bool(text) != (title in self._apart):
+            if text:
+                logger.warning("%s: %s", text, SET_CLOCK)
+            else:
+                logger.info("this machine's clock agrees with that of %s again", title)
+        if text:
+            self._apart[title] = text
+        else:
+            self._apart.pop(title, None)
+
+    def found(self) -> list[str]:
+        """A sentence for each platform whose clock is another."""
+        return [f"{text}: {SET_CLOCK}" for text in self._apart.values()]
