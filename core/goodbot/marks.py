@@ -61,7 +61,7 @@ ANY = _of_any_family()
 @functools.lru_cache(maxsize=8)
 def of(model: Path) -> Pattern:
     """The marks of the model in a directory; `ANY` where its tokenizer cannot be read."""
-    names = _added(model)
+    names = [token["content"] for token in added(model) if is_mark(token)]
     return pattern((*names, *written(chat_template(model)))) if names else ANY
 
 
@@ -100,17 +100,17 @@ def chat_template(path: Path) -> str:
     return found if isinstance(found, str) else json.dumps(found or "", ensure_ascii=False)
 
 
-def _added(model: Path) -> list[str]:
-    """The added tokens of a tokenizer.json, whose vocabulary behind them is not parsed."""
+def added(model: Path) -> list[dict[str, Any]]:
+    """The added tokens of a tokenizer.json, whose vocabulary behind them is not parsed; none without one."""
     try:
         text = (model / "tokenizer.json").read_text("utf-8")
         start = text.index("[", text.index('"added_tokens"'))
         tokens, _ = json.JSONDecoder().raw_decode(text, start)
-        return [str(one["content"]) for one in tokens if is_mark(one)]
+        return [{**one, "content": str(one["content"])} for one in tokens]
     except _MALFORMED:
         return []
 
 
 def is_mark(token: Mapping[str, Any]) -> bool:
     """Whether an added token is more than a run of blanks or signs, as some vocabularies have for code."""
-    return bool(token["special"]) or any(sign.isalnum() for sign in token["content"])
+    return bool(token.get("special")) or any(sign.isalnum() for sign in token["content"])

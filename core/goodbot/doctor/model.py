@@ -150,21 +150,21 @@ async def model(examined: Examined) -> Sequence[Check]:
 
 
 async def template(examined: Examined) -> Sequence[Check]:
-    """What goodbot has to help the model's chat template with; nothing where it needs none.
+    """Where turns end that no file says, or what else goodbot has to help the template with.
 
-    A child is asked: it takes the libraries of the backend.
+    Nothing where a declared end stands in the template. Else a child is asked, with the backend's libraries.
     """
     try:
         found = _resolved(examined)
     except GoodbotError:
         return []  # the model's line says it
-    if weights.problems(found.path):
+    if weights.problems(found.path) or await asyncio.to_thread(weights.ends, found.path):
         return []
-    code, out, _ = await _child(*processes.python("-m", _LOOK, str(found.path)))
-    try:
-        told: dict[str, Any] = json.loads(out.splitlines()[-1]) if code == 0 else {}
-    except (ValueError, IndexError):
-        told = {}
+    told: dict[str, Any] = {}
+    with contextlib.suppress(ValueError, IndexError, TimeoutError):  # a busy machine is no fault
+        async with asyncio.timeout(_CHILD_SECONDS - 5):
+            code, out, _ = await _child(*processes.python("-m", _LOOK, str(found.path)))
+        told = json.loads(out.splitlines()[-1]) if code == 0 else {}
     if not told:
         return []  # without a framework there is nothing to ask; the backend's line says it
     if refused := told.get("refused"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
 from pathlib import Path
 from typing import Any, cast
+
+from goodbot import marks
 
 _MAX_HEADER = 100_000_000
 """Bytes; the format's own limit."""
@@ -46,6 +49,23 @@ def problems(directory: Path) -> list[str]:
     elif not _template(directory):
         found.append("there is no chat template: it is no chat model, or its files are not whole")
     return found
+
+
+def ends(directory: Path) -> bool:
+    """Whether the chat template writes a token that the model's files name as an end."""
+    names: set[str] = set()
+    ids: set[object] = set()
+    for file in ("generation_config.json", "config.json", "tokenizer_config.json"):
+        with contextlib.suppress(*_MALFORMED):
+            told = _json(directory / file)
+            stated: Any = told.get("eos_token_id")
+            ids.update(cast("list[object]", stated) if isinstance(stated, list) else [stated])
+            token: Any = told.get("eos_token")
+            content: Any = cast("Any", token)["content"] if isinstance(token, dict) else token
+            names.add(str(content or ""))
+    names.update(one["content"] for one in marks.added(directory) if one.get("id") in ids)
+    template = marks.chat_template(directory)
+    return any(name in template for name in names if name)
 
 
 def _absent(directory: Path) -> list[str]:
