@@ -14,6 +14,13 @@ DOOR = {
     "core/goodbot/cage/tie.py": "the process that watches, where the kernel does not",
     "core/goodbot/testing/connector.py": "a suite that plugin authors run; no product imports it",
 }
+FREE = {
+    # path: why what it starts is in no cage
+    "core/goodbot/tracking/observer.py": "a tracker reads numbers of ours, and some are sent away",
+    "core/goodbot/serving/llama_process.py": "it listens; what it reads is the owner's and made by us",
+    "connectors/goodbot_connectors/codex/trust.py": "the person's own program",
+    "connectors/goodbot_connectors/openclaw/program.py": "the person's own program",
+}
 WAYS = {
     "sys.executable", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell",
     "os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp", "pty.fork",
@@ -64,6 +71,16 @@ def test_no_other_module_starts_a_program() -> None:
 def test_the_door_is_where_it_is_said_to_be() -> None:
     opened = {module.path for module in modules() if found(module.tree)}
     assert set(DOOR) - opened == set()
+
+
+def test_whoever_starts_a_child_says_what_it_may() -> None:
+    free = {
+        module.path
+        for module in modules()
+        for called, call in module.calls()
+        if called == "processes.start" and "cage" not in {word.arg for word in call.keywords}
+    }
+    assert free == set(FREE), "give it a `cage`, or say here why it needs none"
 
 
 def test_each_way_is_seen() -> None:

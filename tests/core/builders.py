@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import inspect
 import json
-import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,14 +31,12 @@ from goodbot.store import Store, adapters, ledger, runs
 from goodbot.testing import Pilot
 from goodbot_training import rewards
 
+import tests.children  # noqa: F401  the fake is a module of the tests
 from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, rate, retract, turn
 from tests.support import patience
 
 # -- a fake model
 
-# It is a module of the tests, and a child finds no module in the directory that it is started from.
-_TESTS = str(Path(__file__).parents[2])
-processes._KEPT += ("PYTHONPATH",)
 _through = processes._through
 
 
@@ -54,7 +51,6 @@ def _with_a_door(
 
 
 processes._through = _with_a_door
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_TESTS, os.environ.get("PYTHONPATH"))))
 
 
 @dataclass(frozen=True, kw_only=True)

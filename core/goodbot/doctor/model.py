@@ -105,10 +105,10 @@ async def _nvidia() -> str:
     return out.splitlines()[0].partition(" (UUID")[0] if code == 0 and out else ""
 
 
-async def _child(*words: str) -> tuple[int, str, str]:
+async def _child(*words: str, cage: processes.Cage | None = None) -> tuple[int, str, str]:
     process = await processes.start(
         *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, cage=cage,
     )  # fmt: skip
     try:
         out, error = await process.communicate()
@@ -160,10 +160,11 @@ async def template(examined: Examined) -> Sequence[Check]:
         return []  # the model's line says it
     if weights.problems(found.path) or await asyncio.to_thread(weights.ends, found.path):
         return []
+    cage, look = processes.Cage(reads=[found.path]), processes.python("-m", _LOOK, str(found.path))
     told: dict[str, Any] = {}
     with contextlib.suppress(ValueError, IndexError, TimeoutError):  # a busy machine is no fault
         async with asyncio.timeout(_CHILD_SECONDS - 5):
-            code, out, _ = await _child(*processes.python("-m", _LOOK, str(found.path)))
+            code, out, _ = await _child(*look, cage=cage)
         told = json.loads(out.splitlines()[-1]) if code == 0 else {}
     if not told:
         return []  # without a framework there is nothing to ask; the backend's line says it
