@@ -28,8 +28,8 @@ from goodbot.events import (
 from goodbot.text import clean
 
 from goodbot_connectors import reactions
-from goodbot_connectors.fields import Json, as_json, items, string, sub
-from goodbot_connectors.slack import mrkdwn
+from goodbot_connectors.fields import Json, as_json, string, sub
+from goodbot_connectors.slack import contents, mrkdwn
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
 from goodbot_connectors.slack.identity import Identity, Standing
@@ -46,8 +46,6 @@ EVENTS = (
 """What Slack is asked to send; the manifest is made of it."""
 _SUBTYPES = ("", "file_share", "thread_broadcast")
 _TAKES_BACK = ("undo", "u")
-_FILES = 10
-_NAME = 80
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +105,7 @@ class Normalizer:
         edited = bool(event.get("edited"))
         if edited and string(event, "type") == "app_mention":
             return
-        raw = string(event, "text")
+        raw = contents.text(event)
         words = mrkdwn.read(raw, self.me.user)
         kind = _kind(channel_id)
         private = kind is ChannelKind.PRIVATE
@@ -126,7 +124,7 @@ class Normalizer:
                     args=command[1], reply_to=self._meant(*command, channel_id, root), message_id=ts,
                 )  # fmt: skip
             return
-        attachments = tuple(_attachments(event))
+        attachments = contents.attachments(event)
         if words.text.strip() or attachments:
             yield MessageEvent(
                 **common, channel=self._channel(channel_id, root or ts), text=words.text,
@@ -285,15 +283,6 @@ def _split(words: str) -> tuple[str, str]:
     """Name and arguments of a command; an empty one asks for help."""
     name, _, args = words.strip().partition(" ")
     return clean(name) or "help", clean(args).strip()
-
-
-def _attachments(event: Json) -> Iterator[str]:
-    for file in list(items(event, "files"))[:_FILES]:
-        if string(file, "mimetype").startswith("image/"):
-            yield "image"
-        else:
-            name = " ".join(clean(string(file, "name")).split())[:_NAME]
-            yield f"file {name}" if name else "file"
 
 
 def _short(text: str) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from goodbot.events import CommandEvent
+from goodbot.events import CommandEvent, MessageEvent
 from goodbot_connectors.slack import mrkdwn, presses
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key
@@ -124,6 +124,43 @@ def test_a_guest_of_a_shared_channel_is_nobody(field: str) -> None:
         else:
             continue
         assert NORMALIZER.events(payload, NOW_MS) == (), name
+
+
+def test_words_that_stand_in_blocks_alone_are_read() -> None:
+    """As the clients send them: `text` is what apps make of it, and may be empty."""
+    words = [
+        {"type": "user", "user_id": ME.user}, {"type": "text", "text": " is 2 < 3 &amp; see "},
+        {"type": "link", "url": "https://e.example", "text": "here"},
+        {"type": "emoji", "name": "wave"},
+    ]  # fmt: skip
+    section = {"type": "rich_text_section", "elements": words}
+    item = {"type": "rich_text_section", "elements": [{"type": "text", "text": "one"}]}
+    listed = {"type": "rich_text_list", "elements": [item]}
+    event = {
+        "type": "message", "user": "U0ADA0001", "ts": "1795291534.000200", "channel": "D0ADA0001",
+        "team": ME.team, "text": "", "blocks": [{"type": "rich_text", "elements": [section, listed]}],
+    }  # fmt: skip
+    body = {"type": "event_callback", "event_id": "Ev1", "team_id": ME.team, "event": event}
+    [found] = normalizer().events(body)
+    assert isinstance(found, MessageEvent)
+    assert found.text == "is 2 < 3 &amp; see here (https://e.example):wave:\none"
+
+
+def test_a_forwarded_message_is_named_and_not_taken_for_ones_own_words() -> None:
+    shared = {
+        "is_share": True,
+        "is_msg_unfurl": True,
+        "text": "my secret",
+        "author_id": "U0BOB0001",
+    }
+    event = {
+        "type": "message", "user": "U0ADA0001", "ts": "1795291534.000200", "channel": "D0ADA0001",
+        "team": ME.team, "text": "", "attachments": [shared],
+    }  # fmt: skip
+    body = {"type": "event_callback", "event_id": "Ev1", "team_id": ME.team, "event": event}
+    [found] = normalizer().events(body)
+    assert isinstance(found, MessageEvent)
+    assert (found.text, found.attachments) == ("", ("forwarded message",))
 
 
 def test_an_edit_is_no_command() -> None:
