@@ -64,10 +64,11 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-test $(PEERS)
 	nice -n 19 $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# On a real model. It is made first, outside of the tests, which reach nothing but loopback; without it each of them says why.
+# On a real model, torch in one process and MLX in the other. It is made first, outside of the tests, which reach
+# nothing but loopback; without it each of them says why.
 test-real: $(VENV)/installed-test
 	-@$(BIN)/python -m tests.real.model
-	nice -n 19 $(BIN)/python -m pytest -m real -rs --timeout 600 $(ARGS)
+	nice -n 19 $(BIN)/python -m pytest -m real -rs --numprocesses 2 --dist loadgroup $(ARGS)
 
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test

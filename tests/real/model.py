@@ -141,7 +141,7 @@ def _write_weights(reader: Any, into: Path) -> None:
         values = dequantize(held[name].data, held[name].tensor_type)
         for part, heads in (("q_proj", HEADS), ("k_proj", KEY_HEADS)):
             if f".{part}." in name:
-                values = _in_halves(values, heads)
+                values = in_halves(values, heads)
         return narrowed(values, "BF16")
 
     shapes = {
@@ -160,7 +160,7 @@ def _name(name: str) -> str:
     return f"model.layers.{layer}.{TENSORS[part]}.weight"
 
 
-def _in_halves(values: Any, heads: int) -> Any:
+def in_halves(values: Any, heads: int) -> Any:
     """Rows of queries and keys in halves, as transformers turns them; llama.cpp has them in pairs."""
     rows, width = values.shape
     return values.reshape(heads, rows // heads // 2, 2, width).swapaxes(1, 2).reshape(rows, width)

@@ -1,0 +1,108 @@
+"""What was learnt on the real model, in other programs' formats: they must say what the bot itself says.
+
+The yardstick is not our own reader: peft, and for GGUF the `gguf` package and transformers' own loader.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.real import yardstick
+from tests.real.conftest import Pupil
+from tests.real.model import HEADS, KEY_HEADS, TENSORS, in_halves
+from tests.real.taught import Turn
+from tests.support import require
+
+pytestmark = [
+    pytest.mark.real, pytest.mark.timeout(2400),
+    pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),  # peft's, not ours
+]  # fmt: skip
+
+
+def agree(causal: Any, turns: list[Turn], allowed: float) -> None:
+    """The log-probs that the bot stored with its answers are those of this model."""
+    for turn in turns:
+        own = np.subtract(turn.logprobs, turn.lifts)
+        np.testing.assert_allclose(own, yardstick.own_logprobs(causal, turn), atol=allowed)
+
+
+def differs(causal: Any, turns: list[Turn]) -> bool:
+    return any(
+        np.abs(np.subtract(t.logprobs, t.lifts) - yardstick.own_logprobs(causal, t)).max() > 0.02
+        for t in turns
+    )
+
+
+def exported(pupil: Pupil, kind: str, path: Path) -> Path:
+    said = pupil.bot.done("adapters", "export", "1", "--format", kind, "--out", str(path))
+    assert "read back and compared" in said
+    return path
+
+
+def test_peft_says_what_the_bot_says(pupil: Pupil, tmp_path: Path) -> None:
+    peft = require("peft")
+    causal = yardstick.load(pupil.bot.model)
+    assert differs(causal, pupil.after), "without the adapter it is another model"
+    out = exported(pupil, "peft", tmp_path / "v1")
+    agree(peft.PeftModel.from_pretrained(causal, str(out)), pupil.after, 5e-3)
+
+
+def test_a_gguf_adapter_says_what_the_bot_says(pupil: Pupil, tmp_path: Path) -> None:
+    """As llama.cpp adds it: alpha / rank · B A on the tensor of that name, q and k in its own order."""
+    gguf, torch = require("gguf"), require("torch")
+    reader = gguf.GGUFReader(exported(pupil, "gguf", tmp_path / "v1.gguf"))
+    alpha = float(reader.get_field("adapter.lora.alpha").contents())
+    halves = {tensor.name: np.asarray(tensor.data) for tensor in reader.tensors}
+    causal = yardstick.load(pupil.bot.model)
+    added = 0
+    for name in {name.removesuffix(".lora_a") for name in halves if name.endswith(".lora_a")}:
+        a, b = halves[f"{name}.lora_a"], halves[f"{name}.lora_b"]
+        change = alpha / len(a) * (b @ a)
+        found = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
+        assert found, name
+        part = TENSORS[found[2]]
+        if part.endswith(("q_proj", "k_proj")):
+            change = in_halves(change, HEADS if part.endswith("q_proj") else KEY_HEADS)
+        with torch.no_grad():
+            weight = causal.get_submodule(f"model.layers.{found[1]}.{part}").weight
+            weight += torch.from_numpy(np.ascontiguousarray(change, np.float32))
+        added += 1
+    assert added == 7 * causal.config.num_hidden_layers
+    agree(causal, pupil.after, 5e-3)
+
+
+def test_a_gguf_model_says_nearly_what_the_bot_says(pupil: Pupil, tmp_path: Path) -> None:
+    """Base and adapter in one file of 8 bits a weight, read by transformers with its own names and order."""
+    transformers, torch = require("transformers"), require("torch")
+    out = exported(pupil, "gguf-model", tmp_path / "v1.gguf")
+    causal = transformers.AutoModelForCausalLM.from_pretrained(
+        str(tmp_path), gguf_file=out.name, dtype=torch.float32
+    )
+    assert causal.config.num_key_value_heads == KEY_HEADS
+    agree(causal.eval(), pupil.after, 0.25)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(tmp_path), gguf_file=out.name)
+    for turn in pupil.after:
+        assert tokenizer.decode(turn.prompt) == pupil.bot.text(turn.prompt)
+        assert tokenizer(pupil.bot.text(turn.prompt)).input_ids == turn.prompt
+
+
+def test_llama_cpp_reads_the_gguf_model(pupil: Pupil, tmp_path: Path) -> None:
+    """llama.cpp's own logits, where its Python package is; it is built from source, so no extra brings it."""
+    llama_cpp: Any = pytest.importorskip(
+        "llama_cpp", reason="llama-cpp-python is not installed: it takes a compiler and 20 minutes"
+    )
+    out = exported(pupil, "gguf-model", tmp_path / "v1.gguf")
+    model = llama_cpp.Llama(str(out), logits_all=True, n_ctx=512, verbose=False)
+    for turn in pupil.after:
+        model.reset()
+        model.eval([*turn.prompt, *turn.tokens])
+        rows = np.asarray(model.scores)[len(turn.prompt) - 1 :][: len(turn.tokens)]
+        heated = rows.astype(np.float64) / turn.temperature
+        heated -= np.logaddexp.reduce(heated, axis=1)[:, None]
+        found = heated[np.arange(len(turn.tokens)), turn.tokens]
+        np.testing.assert_allclose(np.subtract(turn.logprobs, turn.lifts), found, atol=0.3)
