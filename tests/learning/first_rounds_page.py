@@ -60,9 +60,10 @@ on length, endings, loops, lost language, loss and drift were not looked at.
 foreign answers, {sum(now.alike for now in whole)} for answers that are alike.
 At half of the strength, which is what a round tries next, {sum(now.passed for now in half)} pass.
 {_refused(found)}
-The gate was set on 216 other rounds (seeds 200 to 205): by its count of foreign answers 205 of them pass
-whole. By its rules before (three more answers with a token under 0.002 were allowed, and forty right terse
-answers to sums counted as alike) 170 of them did.
+The gate was set on 216 other rounds (seeds 200 to 205), and once more with 58 of these in view (seeds 300 and
+301): those of seed 302 alone are new to it. Of the 216 205 pass whole by its count of foreign answers. By its
+rules before (three more answers with a token under 0.002 were allowed, and forty right terse answers to sums
+counted as alike) 170 of them did.
 """
 
 
