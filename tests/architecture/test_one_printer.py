@@ -11,6 +11,7 @@ ELSEWHERE = {
     "core/goodbot/testing/fakes/llamacpp.py": "a fake: what the real one writes",
     "core/goodbot/tracking/child.py": "a child: the parent logs its stderr",
     "training/goodbot_training/worker.py": "a child: the parent reads its stdout, and logs its stderr",
+    "training/goodbot_training/look.py": "a child: the parent reads its stdout",
     "training/goodbot_training/examine.py": "a child: the parent reads its stdout",
 }
 WRITES = {

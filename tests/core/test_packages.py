@@ -45,7 +45,7 @@ def test_without_a_pip_beside_it_python_is_asked_for_its_own(
 ) -> None:
     require("pip")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert packages.install_line("gguf").startswith(f"{sys.executable} -m pip install ")
+    assert packages.install_line("gguf").startswith(f"{sys.executable} -P -m pip install ")
 
 
 def test_an_environment_without_pip_is_uvs(monkeypatch: pytest.MonkeyPatch) -> None:
