@@ -16,7 +16,6 @@ from goodbot.models import ResolvedModel
 from goodbot.people.admission import REPLACED
 from goodbot.people.authorization import person
 from goodbot.prompts import Room, TooLongError
-from goodbot.serving.upstream import StatusError
 from goodbot.store import Store, retries, turns
 from goodbot.store.retries import Retry
 from goodbot.training.settings import shape
@@ -161,6 +160,8 @@ def _told(error: Exception, event: Event) -> str:
         text = str(error)
         return f"{text[0].upper()}{text[1:]}."
     logger.error("no answer: %s", error, extra=ids(event))
+    from goodbot.serving.upstream import StatusError  # it needs aiohttp, which not every start does
+
     return _REFUSED if isinstance(error, StatusError) else _NO_MODEL
 
 

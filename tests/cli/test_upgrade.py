@@ -17,6 +17,7 @@ import pytest
 from goodbot import packages
 from goodbot.cli import main, upgrade
 
+from tests.architecture.source import ROOT
 from tests.cli.terminal import Person
 
 INSTALLED = metadata.version("goodbot")
@@ -133,6 +134,8 @@ def test_without_pip(
 ) -> None:
     empty = tmp_path / "empty"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(empty)], check=True)
+    [packages] = (empty / "lib").glob("python3.*/site-packages")
+    (packages / "goodbot.pth").write_text(str(ROOT / "core"))  # the door is goodbot's own
     monkeypatch.setattr("sys.executable", str(empty / "bin" / "python"))
     assert main(["upgrade", "--check"]) == 1
     assert "this environment has no pip to ask" in capsys.readouterr().err

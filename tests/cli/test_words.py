@@ -8,9 +8,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from goodbot.cli import main, output, parser
+from goodbot.cli import main, parser
 from goodbot.errors import UsageError
 from goodbot.lock import HomeLock, prepare_home
+from goodbot.printing import printable
 
 from tests.cli.program import need_backend
 from tests.support import within
@@ -203,14 +204,14 @@ def test_a_directory_named_like_a_command(tmp_path: Path) -> None:
 
 def test_what_a_model_wrote_does_not_reach_the_terminal_raw() -> None:
     nasty = "a\x1b[31mred\x1b[0m\x1b]0;title\x07 \x9b2J\r\x08b\tc\nd\u202eabc\ud800"
-    assert output.printable(nasty) == "ared 2Jb\tc\ndabc\ufffd"
-    assert output.printable("👍🏽 é 漢字 \u200d") == "👍🏽 é 漢字 \u200d"
+    assert printable(nasty) == "ared 2Jb\tc\ndabc\ufffd"
+    assert printable("👍🏽 é 漢字 \u200d") == "👍🏽 é 漢字 \u200d"
 
 
 def test_sequences_without_an_end_take_linear_time() -> None:
     for text in ("\x1b]" * 200_000, "\x1b[" * 200_000):
         with within(2):
-            assert len(output.printable(text)) == 200_000
+            assert len(printable(text)) == 200_000
 
 
 @pytest.mark.parametrize(

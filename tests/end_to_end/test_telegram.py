@@ -94,7 +94,7 @@ async def test_pair_talk_rate_in_every_way_train_and_go_back(peer: Driver, tmp_p
 
         # And back, when she says so twice.
         await go_back(ada)
-        assert "v1" not in await ada.command("status")
+        assert "the base model answers" in await ada.command("status")
         await ada.ask_for_an_answer("What is the capital of Italy?")
         assert daemon.rows(version) == [(0,)]
         assert await daemon.end() == 0

@@ -22,7 +22,7 @@ from tests.support import patience, require
 
 EXTRAS = {
     "mlx", "torch", "torch-4bit", "discord", "slack", "telegram", "teams", "gguf", "keyring",
-    "tensorboard", "wandb", "trackio", "bench", "dev",
+    "tensorboard", "wandb", "trackio", "bench", "dev", "zstd",
 }  # fmt: skip
 BASE = ("aiohttp", "aiosqlite", "pluggy", "shtab", "tomlkit")
 

@@ -144,13 +144,13 @@ def test_ratings_that_all_agree_teach_nothing(random_model: Path, tmp_path: Path
     assert done["baseline"]["mean"] == -1.0
 
 
-def test_a_poisoned_rating_fails_the_run(random_model: Path, tmp_path: Path) -> None:
+def test_a_poisoned_rating_is_left_out_and_named(random_model: Path, tmp_path: Path) -> None:
     poison = make_job(random_model, tmp_path)
     poison["items"][2]["reward"] = float("nan")
     events, _ = train(poison)
-    assert [(event["event"], event["kind"]) for event in events] == [("failed", "data")]
-    assert "turn-2: reward" in events[0]["reason"]
-    assert not list(tmp_path.iterdir())
+    [left_out] = [event["turns"] for event in events if event["event"] == "quarantine"]
+    assert left_out == [{"id": "turn-2", "reason": "reward is not a finite number"}]
+    assert (events[-1]["event"], events[-1]["metrics"]["left_out"]) == ("done", 1)
 
 
 def poisons(model: Path, output: Path) -> dict[str, tuple[Any, str, str]]:
