@@ -120,6 +120,8 @@ def to_stderr(level: str = "info", format: str = "text", secrets: Iterable[str] 
     root = logging.getLogger()
     root.setLevel(level.upper())
     for handler in root.handlers:
+        if type(handler) is not logging.StreamHandler:
+            continue  # not ours: what looks on, such as a test, hears everything
         if not any(isinstance(one, OnceAMinute) for one in handler.filters):
             handler.addFilter(OnceAMinute())
         handler.setFormatter(_FORMATTERS[format](secrets))

@@ -8,6 +8,7 @@ instruction on (`goodbot.cage` is what runs first). With a `Cage` it can do litt
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import json
 import os
@@ -168,8 +169,9 @@ def _scratch() -> Path:
     """A directory for one child; those whose goodbot has died go."""
     for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
         owner = path.name.removeprefix(_SCRATCH).partition("-")[0]
-        if path.lstat().st_uid == os.getuid() and not _lives(owner):
-            shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another goodbot sweeps, too
+            if path.lstat().st_uid == os.getuid() and not _lives(owner):
+                shutil.rmtree(path, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-")).resolve()
 
 

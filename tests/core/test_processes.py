@@ -194,3 +194,21 @@ async def test_a_program_that_is_none_says_so(tmp_path: Path) -> None:
         processes.run(str(tmp_path / "none"), seconds=None)
     with pytest.raises(TimeoutError):
         processes.run("sleep", "600", seconds=0.01)
+
+
+def test_a_scratch_directory_that_another_goodbot_sweeps_first_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"{processes._SCRATCH}0-left").mkdir()
+    real = Path.glob
+
+    def glob(self: Path, pattern: str) -> list[Path]:
+        found = [*real(self, pattern)]
+        for path in found:
+            path.rmdir()
+        return found
+
+    monkeypatch.setattr(Path, "glob", glob)
+    assert processes._scratch().is_dir()
