@@ -95,6 +95,9 @@ class EmbeddedServer(Server):
             await self._load(version, directory)
 
     async def _load(self, version: int, directory: Path) -> None:
+        shut_out = self.healthy() and not self._sampler.reaches_adapters()
+        if shut_out and await self.make_room():
+            await self.come_back()  # another child, which can read what was made anew
         await self._sampler.call("load", version=version, path=str(directory))
         self._loaded[version] = directory
 

@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import json
 import logging
+import os
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -41,6 +42,9 @@ class SamplerProcess:
         """`adapters` holds whatever it will be told to load."""
         self._backend, self._model, self._environ = backend, model, environ
         self._cage = processes.Cage(reads=(model, adapters))
+        self._adapters = adapters
+        self._seen: os.stat_result | None = None
+        """The directory that the child's cage was built around."""
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Queue[Answer]] = {}
@@ -58,6 +62,7 @@ class SamplerProcess:
         await self.stop()
         for path in self._cage.reads[1:]:  # what is not there yet could not be read later
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._seen = _there(self._adapters)
         self._process = process = await processes.start(
             *processes.python("-m", self._backend.worker, "serve", self._backend.factory),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -103,6 +108,11 @@ class SamplerProcess:
             and not self._end
             and self._reader is not None
         )
+
+    def reaches_adapters(self) -> bool:
+        """Whether the child can read what is there now: its cage is closed to a directory made anew."""
+        now = _there(self._adapters)
+        return now is not None and self._seen is not None and os.path.samestat(now, self._seen)
 
     async def call(self, op: str, **fields: Any) -> Answer:
         """Its one answer to a request. Raises AdapterError where the adapter is to blame."""
@@ -234,6 +244,13 @@ async def _lines(process: asyncio.subprocess.Process) -> AsyncGenerator[Answer, 
         began.append(rest)
         if len(began) * _PART > _LINE_LIMIT and sum(map(len, began)) > _LINE_LIMIT:
             raise ValueError("that line is too long")
+
+
+def _there(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
 
 
 def _answer(line: bytes) -> Answer:
