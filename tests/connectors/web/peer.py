@@ -42,12 +42,17 @@ class Browser:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def log_in(self, code: str) -> None:
-        """Exchange a code; until the connector answers."""
+        """Exchange a code; until the connector answers.
+
+        Who is not heard for some seconds is hung up on: so it is where the whole machine stood still.
+        """
 
         async def done() -> bool:
-            async with self.http.post("/api/login", json={"code": code}) as response:
-                assert response.status in (200, 503), await response.text()
-                return response.status == 200
+            with contextlib.suppress(aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+                async with self.http.post("/api/login", json={"code": code}) as response:
+                    assert response.status in (200, 503), await response.text()
+                    return response.status == 200
+            return False
 
         await eventually(done)
         self.open()
@@ -56,7 +61,7 @@ class Browser:
     def open(self) -> None:
         self._tasks = [asyncio.create_task(self._send()), asyncio.create_task(self._listen())]
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -116,7 +121,7 @@ class WebPeer:
 
     async def close(self) -> None:
         for browser in self.browsers.values():
-            await browser.close()
+            await browser.aclose()
 
     async def browser(self, user: str) -> Browser:
         """This person's tab, signed in."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,17 @@ async def test_everybody_gets_their_own_in_every_tab(tmp_path: Path) -> None:
 async def one(bot: Scripted, name: str) -> None:
     """Somebody opens tabs, asks in one of two conversations, and rates each answer in some tab."""
     bot.codes[f"code of {name}"] = name
-    first = Browser(bot.address)
+    async with contextlib.AsyncExitStack() as closing:
+        tabs = [
+            await closing.enter_async_context(contextlib.aclosing(Browser(bot.address)))
+            for _ in range(TABS)
+        ]
+        await in_tabs(bot, name, tabs)
+
+
+async def in_tabs(bot: Scripted, name: str, tabs: list[Browser]) -> None:
+    first = tabs[0]
     await first.log_in(f"code of {name}")
-    tabs = [first, *(Browser(bot.address) for _ in range(TABS - 1))]
     for tab in tabs[1:]:
         tab.http.cookie_jar.update_cookies(
             {cookie.key: cookie.value for cookie in first.http.cookie_jar}
@@ -54,8 +63,6 @@ async def one(bot: Scripted, name: str) -> None:
     others = {f"person{number}" for number in range(PEOPLE)} - {name}
     assert f"{name} asks" in everything
     assert not any(f"{other} asks" in everything for other in others)
-    for tab in tabs:
-        await tab.close()
 
 
 async def whole(tab: Browser, id_: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,11 +35,10 @@ async def bot(tmp_path: Path) -> AsyncIterator[Scripted]:
 @pytest.fixture
 async def ada(bot: Scripted) -> AsyncIterator[Browser]:
     """Signed in."""
-    browser = Browser(bot.address)
     bot.codes["ada's code"] = "ada"
-    await browser.log_in("ada's code")
-    yield browser
-    await browser.close()
+    async with contextlib.aclosing(Browser(bot.address)) as browser:
+        await browser.log_in("ada's code")
+        yield browser
 
 
 @pytest.fixture
@@ -249,11 +249,10 @@ async def test_what_a_form_could_send_is_refused(bot: Scripted, ada: Browser, ki
 
 async def test_ids_that_one_person_makes_up_are_not_another_s(bot: Scripted, ada: Browser) -> None:
     """Else somebody could silence a message, or read the receipt of a rating that is not theirs."""
-    bob = Browser(bot.address)
     bot.codes["bob's code"] = "bob"
-    await bob.log_in("bob's code")
-    done = [await status(one.http, "POST", "/api/do", json=SAY) for one in (ada, bob)]
-    await bob.close()
+    async with contextlib.aclosing(Browser(bot.address)) as bob:
+        await bob.log_in("bob's code")
+        done = [await status(one.http, "POST", "/api/do", json=SAY) for one in (ada, bob)]
     assert done == [200, 200]
     assert len({event.event_id for event in bot.events}) == 2
     assert all("ada" not in e.event_id and "bob" not in e.event_id for e in bot.events)
