@@ -7,7 +7,7 @@ import contextlib
 import gc
 import socket
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -304,7 +304,7 @@ def runs_clean(work: Callable[[], object]) -> None:
 
 
 @contextlib.contextmanager
-def closed(callers: list[socket.socket]) -> Iterator[None]:
+def closed(callers: list[socket.socket]) -> Generator[None]:
     """Also where the body fails: what is left would be the next test's fault."""
     try:
         yield
