@@ -145,6 +145,7 @@ def test_ratings_that_all_agree_teach_nothing(random_model: Path, tmp_path: Path
 
 
 def test_a_poisoned_rating_is_left_out_and_named(random_model: Path, tmp_path: Path) -> None:
+    require("torch")
     poison = make_job(random_model, tmp_path)
     poison["items"][2]["reward"] = float("nan")
     events, _ = train(poison)
