@@ -156,12 +156,10 @@ def test_a_poisoned_rating_is_left_out_and_named(random_model: Path, tmp_path: P
 
 def poisons(model: Path, output: Path) -> dict[str, tuple[Any, str, str]]:
     """What is wrong → the job, the kind of failure and a word of its sentence."""
-    foreign, explode = make_job(model, output), make_job(model, output)
-    foreign["items"][0] |= {"prompt_tokens": [1], "tokens": [99999], "logprobs": [-1.0]}
+    explode = make_job(model, output)
     explode["settings"] |= {"kl": 1e38, "learning_rate": 10.0}
     adapter = make_job(model, output, parent=str(output))
     return {
-        "token ids": (foreign, "data", "token ids"),
         "numbers": (explode, "nan", "finite"),
         "no directory": (make_job(output / "nowhere", output), "error", "no such directory"),
         "no model": (make_job(output, output), "error", "config.json is missing"),
