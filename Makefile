@@ -68,7 +68,7 @@ test: $(VENV)/installed-test $(PEERS)
 # nothing but loopback; without it each of them says why.
 test-real: $(VENV)/installed-test
 	-@$(BIN)/python -m tests.real.model
-	nice -n 19 $(BIN)/python -m pytest -m real -rs --numprocesses 2 --dist loadgroup $(ARGS)
+	nice -n 19 $(BIN)/python -m pytest -m real -rs --timeout 900 $(ARGS)
 
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test
