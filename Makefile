@@ -64,7 +64,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-test $(PEERS)
 	nice -n 19 $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# On a real model, torch in one process and MLX in the other. It is made first, outside of the tests, which reach
+# On a real model, torch and then MLX. It is made first, outside of the tests, which reach
 # nothing but loopback; without it each of them says why.
 test-real: $(VENV)/installed-test
 	-@$(BIN)/python -m tests.real.model
