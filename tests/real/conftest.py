@@ -118,7 +118,9 @@ def pupil(talker: Talker) -> Pupil:
     """Rated as somebody rates who likes short answers, and trained."""
     bot, size = talker.bot, talker.bot.size
     if size.backend == "mlx" and sys.platform != "darwin" and "GOODBOT_TEST_SLOW" not in os.environ:
-        pytest.skip("without Metal a round on MLX takes ten minutes and more: set GOODBOT_TEST_SLOW=1")
+        pytest.skip(
+            "without Metal a round on MLX takes ten minutes and more: set GOODBOT_TEST_SLOW=1"
+        )
     before = bot.asked(QUESTIONS[: size.ratings])
     longest = sorted(len(turn.response) for turn in before)[size.ratings // 2]
     bot.rate({turn.id: 1.0 if len(turn.response) < longest else -1.0 for turn in before})
