@@ -24,7 +24,8 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
         app = pilot.app
         for number in range(7):
             assert (await pilot.say(f"What is {number}+1?")).turn
-        await pilot.command("pause")  # else the scheduler takes that run for an interrupted one
+        # The scheduler takes that run for an interrupted one: it neither goes on nor is given up.
+        await pilot.command("pause")
         run = await app.store.write(
             lambda db: runs.start(
                 db,
@@ -32,7 +33,7 @@ async def test_real_answers_are_compared_and_kept_with_their_log_probs(tmp_path:
                 parent=0,
                 why="a test",
                 backend="none",
-                settings={},
+                settings=app.trainer._full_settings(),
                 items=(),
                 now=app.clock.now(),
             )
