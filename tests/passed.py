@@ -1,7 +1,6 @@
 """`GOODBOT_TESTS_PASSED=FILE`: a run leaves out the tests that FILE names, and adds those that pass.
 
-So `.ci/run` tests a bare environment first, and runs in the full one only what could not run before;
-and once more what GOODBOT_TESTS_AGAIN names by its beginning, such as `tests/cli/`, separated by spaces.
+So `.ci/run` tests a bare environment first, and runs in the full one only what could not run before.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ def _known(file: Path) -> set[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if (file := _file()) is None:
         return
-    repeated = tuple(os.environ.get("GOODBOT_TESTS_AGAIN", "").split())
-    known = {name for name in _known(file) if not name.startswith(repeated or "/")}
+    known = _known(file)
     again = [item for item in items if item.nodeid in known]
     items[:] = [item for item in items if item.nodeid not in known]
     config.hook.pytest_deselected(items=again)

@@ -151,8 +151,3 @@ def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
     assert "3 passed" in second.stdout
     assert "test_passes" not in second.stdout
     assert len((tmp_path / "passed").read_text().splitlines()) == 4
-    again = run(
-        [*words, *flags], cwd=tmp_path, MENDED="1", GOODBOT_TESTS_AGAIN="no/ test_it", **more
-    )
-    assert "4 passed" in again.stdout
-    assert len((tmp_path / "passed").read_text().splitlines()) == 4
