@@ -27,13 +27,29 @@ APART = "GOODBOT_TESTS_APART"
 def alone() -> bool:
     """Whether this process now has such a network; false where the system gives it none.
 
-    The rights that come with it end here: whose files are whose stays as it was.
+    The rights that come with it end here: whose files are whose stays as it was. A child tries it first:
+    a system that gives half of it would leave a process with neither its own rights nor a network.
     """
     if not sys.platform.startswith("linux"):
         return False
+    child = os.fork()
+    if not child:
+        try:
+            _leave_for_one()
+        except BaseException:  # a copy of the session goes no further than this
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        return False
+    _leave_for_one()
+    return True
+
+
+def _leave_for_one() -> None:
+    """Go over into such a network. Raises OSError, half way there."""
     user, group = os.getuid(), os.getgid()
     if ctypes.CDLL(None, use_errno=True).unshare(_NEW_USER | _NEW_NET):
-        return False
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -41,7 +57,6 @@ def alone() -> bool:
         asked = fcntl.ioctl(any_socket, _GET_FLAGS, struct.pack(_INTERFACE, b"lo", 0))
         flags = struct.unpack(_INTERFACE, asked)[1] | _UP
         fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack(_INTERFACE, b"lo", flags))
-    return True
 
 
 @pytest.hookimpl(tryfirst=True)

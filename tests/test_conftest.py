@@ -56,6 +56,27 @@ def test_programs_that_tests_start_are_in_a_network_without_a_way_out(tmp_path: 
     assert "Network is unreachable" in done.stderr
 
 
+HALF = """
+import os, pathlib, sys
+from tests import network
+real = pathlib.Path.write_text
+def refuse(self, *words, **more):
+    if self.name == "uid_map":
+        raise PermissionError(1, "Operation not permitted")
+    return real(self, *words, **more)
+pathlib.Path.write_text = refuse
+before = os.readlink("/proc/self/ns/user"), os.readlink("/proc/self/ns/net"), os.getuid()
+print(network.alone())
+print((os.readlink("/proc/self/ns/user"), os.readlink("/proc/self/ns/net"), os.getuid()) == before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux' namespaces")
+def test_a_system_that_gives_half_a_network_leaves_the_session_as_it_was() -> None:
+    done = run([sys.executable, "-c", HALF], cwd=ROOT)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+
+
 @pytest.mark.parametrize(
     "command",
     [
