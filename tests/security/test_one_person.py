@@ -213,6 +213,142 @@ async def test_a_program_that_is_set_apart_again_is_asked_like_anybody(
         assert await labels(bot, "t1") == {"api:ci": 1.0}
 
 
+async def linked(bot: Bot, maker: str, other: str) -> None:
+    """They are linked by a code, as anybody links two accounts."""
+    assert "one person now" in await at(
+        bot, other, "link", (await at(bot, maker, "link")).split()[0]
+    )
+
+
+async def at(bot: Bot, account: str, command: str, words: str = "") -> str:
+    """What somebody is answered in their private chat."""
+    _COUNT[0] += 1
+    connector, _, name = account.partition(":")
+    place = replace(CHANNEL, connector=connector, account="here", id=name)
+    event = CommandEvent(
+        event_id=f"{account} {_COUNT[0]}", order=OrderKey(_COUNT[0]), user=who(account),
+        channel=place, name=command, args=words,
+    )  # fmt: skip
+    return (await bot.app.commands.execute(event)).text
+
+
+_COUNT = [0]
+
+
+async def taught(bot: Bot, account: str) -> bool:
+    """Whether what an account has said in private may teach."""
+    named = bot.app.connectors.authorization.owners(granted=False)
+    return account in await bot.store.read(lambda db: inspection.sharers(db, named))
+
+
+async def test_who_was_set_apart_and_is_linked_by_a_code_is_asked_like_anybody(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        await say(bot, "people", "link", "api:ci")
+        assert await taught(bot, "api:ci")
+        await say(bot, "people", "unlink", "api:ci")
+        await linked(bot, "web:owner", "api:ci")
+        assert not await taught(bot, "api:ci"), "what was said at the machine has ended"
+        await say(bot, "people", "unlink", "api:other")
+        await linked(bot, "web:owner", "api:other")
+        assert not await taught(bot, "api:other"), (
+            "it was said that it is apart, not that it is one"
+        )
+        await say(bot, "people", "link", "api:ci")
+        await at(bot, "api:ci", "unlink")
+        await linked(bot, "web:owner", "api:ci")
+        assert not await taught(bot, "api:ci"), "nor when it has left by itself"
+
+
+async def test_whom_the_owner_leaves_is_no_longer_the_owner_s_own(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        for one in ("api:ci", "api:other"):
+            await say(bot, "people", "link", one)
+        await say(bot, "share", "on")
+        for one in OWN:
+            await at(bot, one, "unlink")
+        await linked(bot, "web:owner", "api:ci")
+        assert [await taught(bot, one) for one in ("api:ci", "api:other")] == [False, False]
+
+
+async def test_forgetting_makes_nobody_the_owner_s_own(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        await linked(bot, "web:owner", "api:ci")
+        await say(bot, "people", "link", "api:other")
+        assert [await taught(bot, one) for one in ("api:ci", "api:other")] == [False, True]
+        await say(bot, "forget", "me", "yes")
+        assert [await taught(bot, one) for one in ("api:ci", "api:other")] == [False, True]
+
+
+async def test_an_account_that_was_apart_when_it_was_forgotten_stays_so(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        await say(bot, "people", "unlink", "web:owner")
+        await say(bot, "forget", "web:owner", "yes")
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        assert await accounts(bot, "web:owner") == ["web:owner"]
+
+
+@pytest.mark.parametrize("own", ["on", "off", ""])
+@pytest.mark.parametrize("theirs", ["on", "off", ""])
+async def test_an_account_s_own_word_on_sharing_outlasts_what_the_owner_said_for_it(
+    tmp_path: Path, unused_tcp_port: int, own: str, theirs: str
+) -> None:
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        if own:
+            await at(bot, "api:ci", "share", own)
+        for _ in range(2):
+            await say(bot, "people", "link", "api:ci")
+            if theirs:
+                await say(bot, "share", theirs)
+                assert await taught(bot, "api:ci") is (theirs == "on")
+            await say(bot, "people", "unlink", "api:ci")
+            assert await taught(bot, "api:ci") is (own == "on")
+            if own == "off":
+                await linked(bot, "web:owner", "api:ci")
+                assert not await taught(bot, "api:ci")
+
+
+async def test_a_refusal_of_its_own_outlasts_forgetting_and_the_owner_s_word(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        await at(bot, "web:owner", "unlink")
+        await at(bot, "web:owner", "share", "off")
+        await say(bot, "people", "link", "web:owner")
+        await say(bot, "share", "on")
+        await say(bot, "forget", "me", "yes")
+        await say(bot, "people", "unlink", "web:owner")
+        assert not await taught(bot, "web:owner")
+
+
+async def test_notes_of_before_are_told_apart(tmp_path: Path, unused_tcp_port: int) -> None:
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        await say(bot, "people", "link", "api:ci")
+        await say(bot, "people", "unlink", "web:owner")
+
+        async def as_before(db: Any) -> None:
+            await db.execute(
+                "UPDATE OR REPLACE told SET person = 'own ' || substr(person, 8)"
+                " WHERE person LIKE 'placed %'"
+            )
+            await db.execute("PRAGMA user_version = 3")
+
+        await bot.store.write(as_before)
+    async with machine(tmp_path, unused_tcp_port) as bot:
+        assert await accounts(bot, "web:owner") == ["web:owner"]
+        assert await accounts(bot, ME) == sorted([ME, "api:me", "api:ci"])
+        assert await taught(bot, "api:ci")
+        found = await rows(bot.store, "SELECT person FROM told WHERE person = 'own web:owner'")
+        assert found == []
+
+
 async def test_accounts_are_joined_from_the_terminal_alone(
     tmp_path: Path, unused_tcp_port: int
 ) -> None:

@@ -9,7 +9,7 @@ from goodbot.errors import UsageError
 from goodbot.events import ChannelKind
 from goodbot.people import linking, pairing
 from goodbot.people.authorization import Grant, person
-from goodbot.store import access, people
+from goodbot.store import access
 
 
 async def link(call: Call) -> Result:
@@ -69,11 +69,10 @@ async def unlink(call: Call) -> Result:
     s, who, now = call.services, person(call.user), call.services.clock.now()
 
     async def operation(db: aiosqlite.Connection) -> bool:
-        together = await people.unlink(db, who, now)
-        if together:
-            await linking.refold(db, s.registry.scope, together)
+        apart = await linking.part(db, s.authorization, s.registry.scope, who, now)
+        if apart:
             await access.record(db, await access.alias(db, who), "unlink", {}, now)
-        return bool(together)
+        return apart
 
     if not await s.store.write(operation):
         raise UsageError("this account is linked with no other")

@@ -15,7 +15,6 @@ from goodbot.naming import instead
 from goodbot.people import linking, pairing
 from goodbot.people.authorization import LEVELS, TERMINAL, WEB, Grant, Granted, person
 from goodbot.store import access, people, turns
-from goodbot.store.consent import OWN
 
 _USAGE = (
     "say `people`, `people grant owner|rater|talker PERSON`, `people revoke PERSON`, or at the machine "
@@ -110,8 +109,7 @@ async def _own(call: Call, who: str, *, joined: bool) -> Result:
         if joined:
             await linking.adopt(db, s.authorization, s.registry.scope, by, who, now)
         else:
-            await access.tell_once(db, f"{OWN}{who}")  # the next start leaves it so
-            await linking.refold(db, s.registry.scope, await people.unlink(db, who, now))
+            await linking.part(db, s.authorization, s.registry.scope, who, now)
         return await access.withholds(db, [who])
 
     silent = await s.store.write(operation)

@@ -33,7 +33,7 @@ async def share(call: Call) -> Result:
         all_here = s.authorization.may(call.user, Grant.ADMINISTER)
         accounts = await linking.here(db, s.authorization, who) if all_here else [who]
         for account in accounts:
-            await access.set_share(db, account, on, s.clock.now())
+            await access.set_share(db, account, on, s.clock.now(), own=account == who)
         return accounts
 
     accounts = await s.store.write(operation)
@@ -93,10 +93,11 @@ async def _forget(call: Call, who: str) -> Result:
 
     async def operation(db: aiosqlite.Connection) -> forgetting.Forgotten:
         actor, of = await name(db, call, person(call.user)), await name(db, call, who)
+        own = await linking.adopted(db, accounts)
         done = await forgetting.forget(
             db, s.registry.scope, s.model, who, keep_grants=keeps, keep_silent=silent
         )
-        await linking.put_back(db, s.authorization, s.registry.scope, accounts, now)
+        await linking.put_back(db, s.authorization, s.registry.scope, accounts, own, now)
         detail = {
             "of": of, "answers": done.answers, "ratings": done.ratings, "quoted": done.quoted,
             "versions": list(done.versions),

@@ -14,6 +14,8 @@ from goodbot.people.authorization import Authorization
 from goodbot.store import Store, access, adapters, ledger, people
 from goodbot.store.consent import OWN
 
+_PLACED = "placed "
+"""How the notes in `told` begin that name an account which the start leaves where it is."""
 _CHANGED = "a rating that it was trained on counts otherwise since two accounts are one person's"
 
 
@@ -41,14 +43,26 @@ async def here(db: aiosqlite.Connection, authorization: Authorization, who: str)
     return [one for one in await people.accounts(db, who) if authorization.is_local(one)]
 
 
+async def part(
+    db: aiosqlite.Connection, authorization: Authorization, scope: str, who: str, now: float
+) -> bool:
+    """An account is a person of its own again; False if it was one. The next start leaves it so."""
+    if authorization.is_local(who):
+        await access.tell_once(db, f"{_PLACED}{who}")
+    together = await people.unlink(db, who, now, owners=authorization.own())
+    await refold(db, scope, together)
+    return bool(together)
+
+
 async def adopt(
     db: aiosqlite.Connection, authorization: Authorization, scope: str, first: str, second: str,
     now: float,
 ) -> None:  # fmt: skip
     """An account of this machine is its owner's own, as `first` is; a `share off` holds for it too."""
-    await access.tell_once(db, f"{OWN}{second}")
+    for note in (_PLACED, OWN):
+        await access.tell_once(db, f"{note}{second}")
     if await access.withholds(db, await here(db, authorization, first)):
-        await access.set_share(db, second, False, now)
+        await access.set_share(db, second, False, now, own=False)
     await join(db, scope, first, second, now)
 
 
@@ -61,7 +75,7 @@ async def adopt_own(store: Store, authorization: Authorization, scope: str, now:
     accounts = authorization.own()
 
     async def operation(db: aiosqlite.Connection) -> None:
-        fresh = [one for one in accounts if await access.tell_once(db, f"{OWN}{one}")]
+        fresh = [one for one in accounts if await access.tell_once(db, f"{_PLACED}{one}")]
         known = [one for one in accounts if one not in fresh]
         for one in fresh:
             if one != (first := next(iter(known or accounts))):
@@ -70,12 +84,21 @@ async def adopt_own(store: Store, authorization: Authorization, scope: str, now:
     await store.write(operation)
 
 
+async def adopted(db: aiosqlite.Connection, accounts: Sequence[str]) -> list[str]:
+    """Which of these are the owner's own by what was said at the machine, not by a code alone."""
+    return [one for one in accounts if await people.is_own(db, one)]
+
+
 async def put_back(
     db: aiosqlite.Connection, authorization: Authorization, scope: str, accounts: Sequence[str],
-    now: float,
+    own: Sequence[str], now: float,
 ) -> None:  # fmt: skip
-    """After `forget` of these accounts: those of this machine are together as they were."""
+    """After `forget` of these accounts: those of this machine are together as they were.
+
+    `own` are those that were `adopted` before it: nobody else becomes the owner's own by forgetting.
+    """
     local = [one for one in accounts if authorization.is_local(one)]
     for one in local:
-        await access.tell_once(db, f"{OWN}{one}")
+        for note in (_PLACED, OWN) if one in own else (_PLACED,):
+            await access.tell_once(db, f"{note}{one}")
         await join(db, scope, local[0], one, now)

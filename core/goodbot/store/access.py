@@ -25,11 +25,57 @@ class AuditEntry:
     hash: str
 
 
-async def set_share(db: aiosqlite.Connection, person: str, on: bool, now: float) -> None:
-    """Whether a person's private chats may train what others talk to."""
+async def set_share(
+    db: aiosqlite.Connection, person: str, on: bool, now: float, *, own: bool = True
+) -> None:
+    """Whether a person's private chats may train what others talk to.
+
+    Without `own` it is the word of the owner whom this account is one person with: its own word is kept
+    apart, and is the one that holds once it is a person of its own again (`speak_for_itself`).
+    """
+    if own:
+        await _own_word(db, person)
+    elif not await _own_notes(db, person):
+        word = (
+            "off" if await withholds(db, [person]) else "on" if await shares(db, person) else "no"
+        )
+        await db.execute("INSERT INTO told VALUES (?)", (own_note(person, word),))
     said, other = ("shares", "withheld") if on else ("withheld", "shares")
     await db.execute(f"INSERT OR IGNORE INTO {said} VALUES (?, ?)", (person, now))  # noqa: S608
     await db.execute(f"DELETE FROM {other} WHERE person = ?", (person,))  # noqa: S608
+
+
+async def speak_for_itself(db: aiosqlite.Connection, person: str, now: float) -> None:
+    """What others have said for this account ends; it goes on to teach only by its own word."""
+    word = await _own_word(db, person)
+    if word in ("on", "off"):
+        await set_share(db, person, word == "on", now)
+    elif word:
+        await db.execute("DELETE FROM shares WHERE person = ?", (person,))
+
+
+def own_note(person: str, word: str) -> str:
+    """The note in `told` that keeps an account's own word on `share`: `on`, `off`, or `no` word."""
+    return f"said {word} {person}"
+
+
+async def _own_word(db: aiosqlite.Connection, person: str) -> str:
+    """Take the note of what an account had said itself: `on`, `off`, `no` word; empty if none is there."""
+    notes = await _own_notes(db, person)
+    await db.executemany("DELETE FROM told WHERE person = ?", [(note,) for note in notes])
+    return notes[0].split()[1] if notes else ""
+
+
+async def _own_notes(db: aiosqlite.Connection, person: str) -> list[str]:
+    notes = [own_note(person, word) for word in ("on", "off", "no")]
+    query = "SELECT person FROM told WHERE person IN (?, ?, ?)"
+    return [row[0] for row in await fetch(db, query, notes)]
+
+
+async def shares(db: aiosqlite.Connection, person: str) -> bool:
+    """Whether `share on` was said for this account."""
+    rows = await fetch(db, "SELECT 1 FROM shares WHERE person = ?", (person,))
+    return first(rows) is not None
 
 
 async def withholds(db: aiosqlite.Connection, persons: Sequence[str]) -> bool:

@@ -16,7 +16,10 @@ OWNERS = (
 )
 """All owners, as a table of one column, `person`."""
 OWN = "own "
-"""How the notes in `told` begin that name an account which was joined with the owner's at the machine."""
+"""How the notes in `told` begin that name an account which is joined with the owner's at the machine.
+
+One lasts as long as that: whoever is linked again otherwise is asked like anybody (`people.unlink`).
+"""
 # Named by the config, at the machine, joined with one of these there, or paired with a code of there.
 _FIRST = (
     "(SELECT value AS person FROM json_each(:owners)"  # noqa: S608

@@ -270,8 +270,8 @@ async def _delete_person(
         if who not in silent:
             await db.execute("DELETE FROM withheld WHERE person = ?", (who,))
         # What somebody was told is kept under words one of which is their key.
-        notes = "DELETE FROM told WHERE instr(' ' || person || ' ', ' ' || ? || ' ') > 0"
-        await db.execute(notes, (who,))
+        notes = "DELETE FROM told WHERE instr(' ' || person || ' ', ' ' || ? || ' ') > 0 AND person <> ?"
+        await db.execute(notes, (who, access.own_note(who, "off") if who in silent else ""))
         if who not in keep:
             await people.revoke(db, who)
         for table, column in (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store import codes
+from goodbot.store import access, codes
+from goodbot.store.consent import OWN
 from goodbot.store.query import fetch, first
 
 ROLES = ("owner", "rater", "talker")
@@ -65,6 +66,11 @@ async def accounts(db: aiosqlite.Connection, person: str) -> list[str]:
     return [row[0] for row in rows] or [person]
 
 
+async def is_own(db: aiosqlite.Connection, person: str) -> bool:
+    """Whether it was said at the machine that an account is its owner's own."""
+    return bool(await fetch(db, "SELECT 1 FROM told WHERE person = ?", (f"{OWN}{person}",)))
+
+
 async def link(db: aiosqlite.Connection, first_: str, second: str, now: float) -> list[str]:
     """Two accounts are one person from now on; returns all accounts of that person."""
     together = sorted({*await accounts(db, first_), *await accounts(db, second)})
@@ -72,12 +78,21 @@ async def link(db: aiosqlite.Connection, first_: str, second: str, now: float) -
     return together
 
 
-async def unlink(db: aiosqlite.Connection, person: str, now: float) -> list[str]:
-    """An account is its own person again; returns all that were together, empty if none were."""
+async def unlink(
+    db: aiosqlite.Connection, person: str, now: float, *, owners: Collection[str]
+) -> list[str]:
+    """An account is its own person again; returns all that were together, empty if none were.
+
+    What was said for it at the machine ends with that, also for others whom none of `owners`, the
+    accounts of the machine's owner, is left with: linked again by a code, they are asked like anybody.
+    """
     together = await accounts(db, person)
-    if len(together) == 1:
-        return []
     rest = [other for other in together if other != person]
+    for apart in (person, *(() if {*rest} & {*owners} else rest)):
+        await db.execute("DELETE FROM told WHERE person = ?", (f"{OWN}{apart}",))
+        await access.speak_for_itself(db, apart, now)
+    if not rest:
+        return []
     key = await identity(db, person)
     await db.execute("DELETE FROM links WHERE identity = ?", (key,))
     if len(rest) > 1:
