@@ -21,6 +21,8 @@ CONTAINERS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))*+")
 """What may stand before a line's words: blanks, and the signs of lists and quotations."""
 _ODD = 4
 """So many columns beyond its place make no fence any more."""
+_DEEP = 50
+"""List items within each other that one line may open: what is deeper is no code for any reader."""
 
 
 class Code(NamedTuple):
@@ -150,7 +152,7 @@ class _Markdown:
         """Where the words of a line begin, behind the list items that it opens, and in which column."""
         at, column = len(line) - len(line.lstrip(" \t")), _column(line)
         lazy = self._in_paragraph and not _FENCE.match(line, at)
-        while True:
+        for _ in range(_DEEP):
             item = _ITEM.match(line, at)
             fits = not self._items or column >= self._items[-1]
             if item or not lazy:
@@ -172,6 +174,8 @@ class _Markdown:
                 return item.end() + 1, column + room - 1
             at = item.end() + len(rest) - len(rest.lstrip(" \t"))
             lazy = self._in_paragraph = False
+        self._lost = True
+        return at, column
 
     def _spans(self, line: str, bare: str, start: int, stop: int, below: str) -> None:
         """The inline code of a line, where the whole paragraph pairs its backticks line by line."""

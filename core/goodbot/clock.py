@@ -36,6 +36,11 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
+def growing(tries: int, *, first: float = 1.0, most: float) -> float:
+    """Return the seconds to wait after so many failed tries: twice as long each time, up to `most`."""
+    return min(most, first * 2.0 ** min(tries, 64))  # a power of any size is no float
+
+
 async def woken(
     event: asyncio.Event, clock: Clock, seconds: float, *, not_before: float | None = None
 ) -> None:

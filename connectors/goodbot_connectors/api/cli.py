@@ -48,18 +48,20 @@ def _add(arguments: argparse.Namespace) -> tuple[str, Mapping[str, Any]]:
     may = "may report answers and rate them" + (
         ", and train and roll back" if arguments.admin else ""
     )
-    who, follows = f"{SPEC.name}:{name}", ""
+    who = f"{SPEC.name}:{name}"
     deed = "unlink" if arguments.separate else "link"
     try:
         follows = _people(arguments, settings, [deed, who])
-        if not named:
+    except GoodbotError as error:
+        follows = (
+            f"It is not {_MEANT[deed]} yet ({error}): `goodbot people {deed} {who}` makes it that."
+        )
+    if not named:
+        try:
             granted = _people(arguments, settings, ["grant", role, who])
             follows = granted if arguments.separate else follows
-    except GoodbotError as error:
-        if not named:
+        except GoodbotError as error:
             may = f"may nothing yet ({error}): `goodbot people grant {role} {who}`"
-        if not follows:
-            follows = f"Then `goodbot people {deed} {who}` makes it {_MEANT[deed]}."
     asked = arguments.separate and name not in grants.owners
     setup = prepared(ApiSetup, _no_secrets(), own, settings)
     lines = [

@@ -29,6 +29,8 @@ RATIO = 200
 """Times its size that a body may unpack to, from `FREE` bytes on. Conversations come to less than 50."""
 FREE = 8 << 20
 _PIECE = 1 << 18
+_PARTS = 1000
+"""Compressed parts that a body may consist of, one behind the other. Programs make one or a few."""
 _WINDOW = 25
 """Bits of the memory that zstd may ask for (32 MiB); RFC 8878 wants 8 MiB for the web."""
 
@@ -65,7 +67,7 @@ class Undone:
         self._name, self._largest = name, largest
         self._layer: _Layer | None = None
         self._begun = b""
-        self._ended = False
+        self._parts = 0
         self._came = self._out = 0
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
@@ -87,7 +89,7 @@ class Undone:
         rest, self._begun = self._begun + rest, b""
         while rest:
             if self._layer is None:
-                if self._ended and self._name == DEFLATE:
+                if self._parts >= (1 if self._name == DEFLATE else _PARTS):
                     raise RefusedError(400, "Something follows the end of the compressed body.")
                 if len(rest) < 2:  # two bytes say which kind of deflate it is
                     self._begun = rest
@@ -96,7 +98,8 @@ class Undone:
             yield from self._layer.feed(rest)
             rest = self._layer.rest
             if self._layer.over:  # gzip and zstd may have another part behind it
-                self._layer, self._ended = None, True
+                self._layer = None
+                self._parts += 1
 
     def end(self) -> None:
         """The last piece was there. Raises RefusedError (400) if what it says does not end there."""

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import discord
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
+from goodbot.clock import growing
 from goodbot.connector import ConnectorHost
 from goodbot.errors import FatalConnectorError, RetriableError
 from yarl import URL
@@ -153,12 +154,13 @@ class Gateway:
                     del ends[_End.DOWN]  # Discord has answered: it is there
                 if not first.done() and (ends or not resuming):
                     raise RetriableError("Discord's gateway cannot be reached")
-                pause = end.value * 2.0 ** min(ends[end], 8) if ends[end] or end.value >= 1 else 0.0
+                pause = 0.0
+                if ends[end] or end.value >= 1:
+                    pause = growing(ends[end], first=end.value, most=_LONGEST_PAUSE)
                 ends[end] += 1
                 if pause:  # every few hours Discord wants another connection, which is no trouble
                     self._host.trouble("the connection to Discord is down; it is tried again")
-                pause = min(_LONGEST_PAUSE, pause) * random.uniform(0.5, 1.0)  # noqa: S311
-                await self._host.clock.sleep(pause)
+                await self._host.clock.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
         except Exception as error:
             if first.done():
                 raise

@@ -34,7 +34,7 @@ _ACTS = re.compile(
     r"@(?=everyone|here)"
     r"|<(?=@[!&]?[0-9]|#[0-9]|id:\w"  # <@123>, <@&123>, <#123>
     r"|/[^\n>]{1,100}:[0-9]|a?:\w{1,64}:[0-9])"  # </rl:123>, <:emoji:123>
-    r"|\](?=\(\s{0,9}<?(?:[A-Za-z][\w+.-]{0,20}:|//|www\.))"  # [your bank](https://evil.example)
+    r"|\](?=\(\s*+<?(?:[A-Za-z][\w+.-]{0,20}:|//|www\.))"  # [your bank](https://evil.example)
 )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, cast
 
 from aiohttp import web
+from goodbot.clock import growing
 from goodbot.connector import ConnectorHost
 from goodbot.errors import FatalConnectorError, RetriableError
 from goodbot.proxies import proxy_url
@@ -123,7 +124,7 @@ class Socket:
     async def _again(self) -> str:
         """A new address for slack_sdk's client, after a pause that grows while there is none."""
         if self._failures:
-            pause = min(_LONGEST_PAUSE, 2.0 ** min(self._failures, 6))
+            pause = growing(self._failures, most=_LONGEST_PAUSE)
             await self._host.clock.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
         self._failures += 1
         try:

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable
 
+from goodbot.clock import growing
 from goodbot.connector import ConnectorHost
 from goodbot.errors import RetriableError, StoreError
 
@@ -71,10 +72,12 @@ class Polling:
                 failures = 0
                 self._host.trouble(_UNHELD if self._unheld >= _SURE else "")
                 if self._pauses:
-                    await self._host.clock.sleep(min(_UNHELD_MOST, 0.1 * 2.0**self._pauses))
+                    await self._host.clock.sleep(
+                        growing(self._pauses, first=0.1, most=_UNHELD_MOST)
+                    )
             except (RetriableError, StoreError) as error:
                 # Nothing was confirmed: the next poll gets the same updates again.
-                pause = min(_BACKOFF_MOST, 2.0**failures) * random.uniform(0.5, 1)  # noqa: S311
+                pause = growing(failures, most=_BACKOFF_MOST) * random.uniform(0.5, 1)  # noqa: S311
                 if isinstance(error, RetriableError):
                     pause = max(pause, jittered(error.retry_after))
                 failures += 1

@@ -65,6 +65,8 @@ def test_it_comes_back_as_it_was(kind: str, text: bytes, size: int) -> None:
 def test_parts_behind_one_another_are_one(kind: str) -> None:
     name, pack = MADE[kind]
     assert undone(pack(b"ab") + pack(b"cd"), name, MANY) == b"abcd"
+    with pytest.raises(RefusedError, match="Something follows"):
+        undone(pack(b"") * 1001, name, MANY)  # each costs as much as a whole body
 
 
 @pytest.mark.parametrize("kind", MADE)

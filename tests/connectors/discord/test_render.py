@@ -92,6 +92,7 @@ def test_a_code_block_goes_on_in_the_next_message() -> None:
     ("written", "shown"),
     [
         ("see [here](https://a.example)", "see [here]|(https://a.example)"),
+        ("[here](" + " " * 12 + "https://a.example)", "[here]|(" + " " * 12 + "https://a.example)"),
         ("`@decorator`, `<@1>`, ``[a](http://b)``", None),
         ("[a`b](http://c) `", None),
         ("[a`b](http://c)", "[a`b]|(http://c)"),
@@ -120,6 +121,7 @@ def test_a_hostile_text_is_shown_in_time() -> None:
         "`" * 30_000,
         "` `` " * 8000,
         "](" * 15_000,
+        "](" + " " * 30_000,
         "@a" * 15_000,
         "<@" * 15_000,
         "```\n" * 8000,

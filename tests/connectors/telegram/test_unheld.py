@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from goodbot.errors import RetriableError
 from goodbot.testing.host import RecordingHost, VirtualClock
 from goodbot_connectors.telegram import SPEC, polling
 from goodbot_connectors.telegram.intake import Cursor, Taken
@@ -25,6 +26,8 @@ class Unholding:
         if answer is None:
             self._host.stopping.set()
             return []
+        if isinstance(answer, RetriableError):
+            raise answer
         if isinstance(answer, float):  # it holds this one
             await asyncio.sleep(answer)
             return []
@@ -72,3 +75,12 @@ async def test_b11_what_comes_in_makes_it_ask_at_once_and_a_held_poll_ends_it(
     said = [text for text in host.troubles if text]
     assert said
     assert host.troubles[host.troubles.index(said[-1]) + 1] == ""
+
+
+async def test_b11_a_server_that_is_away_or_unholding_for_days_is_asked_on(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    answers: list[Any] = [*([[]] * 1100), *([RetriableError("away")] * 1100)]
+    host = await polled(tmp_path, answers, monkeypatch)
+    assert max(pauses(host)) <= 60
+    assert len(pauses(host)) >= 2200

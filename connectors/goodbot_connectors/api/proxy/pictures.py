@@ -27,36 +27,37 @@ class Pictures:
 
     def feed(self, piece: bytes) -> bytes:
         """What is left of it by now."""
-        self._rest += piece
+        data, at = self._rest + piece, 0
         found = bytearray()
         while True:
-            if self._within and not self._skipped():
-                return bytes(found)
-            begun = _AT.search(self._rest)
+            if self._within:
+                at = self._skipped(data, at)
+                if self._within:
+                    self._rest = data[at:]
+                    return bytes(found)
+            begun = _AT.search(data, at)
             if begun is None:
                 break
-            found += self._rest[: begun.end()]
-            self._rest, self._within = self._rest[begun.end() :], True
-        sure = max(0, len(self._rest) - _LONGEST)
-        sure -= self._rest[sure - 1 : sure] == b"\\"  # it says what the next sign is
-        found += self._rest[:sure]
-        self._rest = self._rest[sure:]
+            found += data[at : begun.end()]
+            at, self._within = begun.end(), True
+        sure = max(at, len(data) - _LONGEST)
+        sure -= sure > at and data[sure - 1 : sure] == b"\\"  # it says what the next sign is
+        found += data[at:sure]
+        self._rest = data[sure:]
         return bytes(found)
 
     def end(self) -> bytes:
         """What was held back."""
         return self._rest
 
-    def _skipped(self) -> bool:
-        """Whether the end of the data was there."""
-        at = 0
-        while (found := _NEXT.search(self._rest, at)) is not None:
+    def _skipped(self, data: bytes, at: int) -> int:
+        """Where the data ends that is left out, or from where on it is not known."""
+        while (found := _NEXT.search(data, at)) is not None:
             at = found.start()
-            if self._rest[at : at + 1] == b'"':
-                self._rest, self._within = self._rest[at:], False
-                return True
-            if at + 1 == len(self._rest):  # what it stands before comes with the next piece
-                break
+            if data[at : at + 1] == b'"':
+                self._within = False
+                return at
+            if at + 1 == len(data):  # what it stands before comes with the next piece
+                return at
             at += 2
-        self._rest = self._rest[at:] if found is not None else b""
-        return False
+        return len(data)

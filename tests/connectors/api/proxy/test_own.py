@@ -114,6 +114,7 @@ async def test_what_it_cannot_do_is_said(
     [
         {"frequency_penalty": 0, "presence_penalty": 0.0, "logit_bias": {}, "n": 1, "min_tokens": 0},
         {"typical_p": 1, "length_penalty": 1.0, "repeat_penalty": 1, "mirostat": 0, "stop_token_ids": []},
+        {"response_format": {"type": "text"}}, {"response_format": None},
         {"temperature": 0, "max_tokens": None, "parallel_tool_calls": True, "user": "ada", "store": False},
     ],
 )  # fmt: skip

@@ -12,9 +12,11 @@ import pytest
 from aiohttp import web
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
 from goodbot_connectors.api.proxy.dialects.messages import MessageAnswer
+from goodbot_connectors.api.proxy.dialects.tools import Calls
 
 from tests.connectors.api.proxy import requests
 from tests.connectors.api.proxy.ground import Scripted, far_side, proxied
+from tests.support import within
 
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 
@@ -225,3 +227,13 @@ def test_two_blocks_with_one_number_are_two_calls() -> None:
             delta = {"type": "input_json_delta", "partial_json": half}
             answer.event({"type": "content_block_delta", "index": 0, "delta": delta})
     assert [(call.name, call.arguments) for call in answer.said().calls] == TWO
+
+
+def test_very_many_pieces_of_one_call_are_put_together_in_time() -> None:
+    calls = Calls()
+    calls.add(0, "c1", "add")
+    with within(5):
+        for _ in range(200_000):
+            calls.add(0, arguments="0123456789" * 4)
+        [call] = calls.all()
+    assert len(call.arguments) == 8_000_000

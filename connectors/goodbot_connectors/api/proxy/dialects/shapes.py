@@ -262,7 +262,7 @@ def narrowing(body: Mapping[str, Any]) -> str:
 
 _WHOLE: Mapping[str, object] = {
     "frequency_penalty": 0, "presence_penalty": 0, "logit_bias": None, "n": 1, "best_of": 1, "min_tokens": 0,
-    "response_format": None, "guided_json": None, "guided_regex": None, "guided_choice": None,
+    "response_format": {"type": "text"}, "guided_json": None, "guided_regex": None, "guided_choice": None,
     "guided_grammar": None, "structured_outputs": None, "bad_words": None, "use_beam_search": False,
 }  # fmt: skip
 """Fields that narrow it, and their values that do not."""

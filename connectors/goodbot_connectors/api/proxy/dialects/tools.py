@@ -31,13 +31,20 @@ class _Open:
     given: str
     """The id that the server gave it, if it gave one."""
     name: str
-    arguments: str
+    pieces: list[str]
+    """Of its arguments: servers send a long text in very many."""
+
+    @property
+    def arguments(self) -> str:
+        self.pieces[:] = ["".join(self.pieces)]
+        return self.pieces[0]
 
     @property
     def whole(self) -> bool:
-        text = self.arguments.rstrip()
-        if not text.endswith("}"):
+        last = next((one for one in reversed(self.pieces) if one.strip()), "")
+        if not last.rstrip().endswith("}"):
             return False
+        text = self.arguments
         try:
             return isinstance(json.loads(text), dict)
         except (ValueError, RecursionError):
@@ -63,14 +70,14 @@ class Calls:
         call = self._open[place]
         named = name if not call.name else ""
         call.name = call.name or name
-        call.arguments += arguments
+        call.pieces.append(arguments)
         return Part(place=place, id=call.id if named else "", name=named, arguments=arguments)
 
     def begin(self, number: int, id_: str = "", name: str = "", arguments: str = "") -> Part:
         """A call that is none of those before, whatever its number. Its id is its own."""
         taken = not id_ or any(one.id == id_ for one in self._open)
         own = f"call_{uuid.uuid4().hex[:24]}" if taken else id_
-        self._open.append(_Open(own, id_, name, arguments))
+        self._open.append(_Open(own, id_, name, [arguments]))
         place = self._last[number] = len(self._open) - 1
         return Part(place=place, id=own, name=name, arguments=arguments)
 
