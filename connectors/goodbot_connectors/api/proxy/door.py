@@ -119,7 +119,8 @@ class Proxy:
     async def _posted(self, request: web.Request, client: Client, api: Api) -> web.StreamResponse:
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
-            asked = parsed(await read(request, READ, came=LARGEST, thinned=Pictures()))
+            body = await read(request, READ, came=LARGEST, thinned=Pictures())
+            asked = await asyncio.to_thread(parsed, body)  # a large one takes longer than others wait
             return await self._own.answer(request, self._call(request, client, api), asked)
         body = b"".join([piece async for piece in pieces(request, LARGEST)])
         connector = self._connector  # whose rights were taken away does not spend the owner's key
@@ -137,9 +138,11 @@ class Proxy:
     ) -> web.StreamResponse:
         call = self._call(request, client, api)
         turn = self._capture.turn(call) if api.answer is not None else ""
+        if api.asked is None or api.answer is None or not turn:
+            return await relay(request, response, listener=None, turn="", heard=_nothing)
         packed = self._coding(response.headers, "answers")
         sent = self._coding(request.headers, "requests")
-        if api.asked is None or api.answer is None or not turn or packed is None or sent is None:
+        if packed is None or sent is None:
             return await relay(request, response, listener=None, turn="", heard=_nothing)
         stream = response.content_type == "text/event-stream"
         read_request, encoding = api.asked, sent
@@ -167,8 +170,8 @@ class Proxy:
             Undone(name, 0)
             return name
         except RefusedError as error:
-            if (why := f"{what}: {error}") not in self._unread:
-                self._unread.add(why)
+            if what not in self._unread:  # the coding's name is a stranger's word
+                self._unread.add(what)
                 logger.warning("compressed %s are passed on, and not kept: %s", what, error)
             return None
 

@@ -95,6 +95,9 @@ async def test_what_cannot_be_undone_is_passed_on_and_told_for_our_own(
         assert status == 200
     assert (fake.got[0].body, fake.got[0].headers["Content-Encoding"]) == (b"\x00packed", name)
     assert ground.host.events == []
+    await sent(web, ground, "/v1/embeddings", b"\x00packed", Content_Encoding=name)
+    for n in range(3):  # each name is a stranger's word
+        await sent(web, ground, "/v1/responses", b"\x00packed", Content_Encoding=f"x{n}")
     assert caplog.text.count("compressed requests are passed on, and not kept") == 1
     async with proxied(tmp_path / "own", model=Scripted()) as own:
         for path in PATHS:
