@@ -75,12 +75,19 @@ def _quoted(activity: Json) -> Iterator[str]:
 
 def attachments(activity: Json) -> tuple[str, ...]:
     """What came with a message, as names: `image`, `file report.pdf`. Nothing is fetched."""
-    found: list[str] = []
-    for attachment in items(activity, "attachments"):
-        kind = string(attachment, "contentType")
-        if kind.startswith("image/"):
-            found.append("image")
-        elif kind == _FILE:
-            name = " ".join(clean(string(attachment, "name")).split())[:_NAME]
-            found.append(f"file {name}" if name else "file")
-    return tuple(found[:_FILES])
+    found = [_attached(one) for one in islice(items(activity, "attachments"), _MENTIONS)]
+    return tuple(name for name in found if name)[:_FILES]
+
+
+def _attached(attachment: Json) -> str:
+    """Its name; empty for the HTML copy of the words."""
+    kind = string(attachment, "contentType").partition(";")[0].strip().casefold()
+    media, _, form = kind.partition("/")
+    if not kind or kind == "text/html":
+        return ""
+    if media in ("image", "video", "audio"):
+        return media
+    if ".card." in form:
+        return "card"
+    name = " ".join(clean(string(attachment, "name")).split())[:_NAME] if kind == _FILE else ""
+    return f"file {name}" if name else "file"

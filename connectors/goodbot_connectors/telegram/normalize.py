@@ -117,7 +117,7 @@ class Normalizer:
         if (private or to_us or mentioned) and (text or attached):
             yield MessageEvent(
                 **common,
-                text=stripped or text,
+                text=_with_quote(message, stripped or text) if to_us else stripped or text,
                 message_id=str(message_id),
                 addressed=True,
                 reply_to=reply_to,
@@ -247,6 +247,14 @@ class Normalizer:
             before, after = cut(text, 0, start), cut(text, end)
             text = f"{before.rstrip(' ')} {after.lstrip(' ')}"
         return text.strip(" ,:\n"), bool(spans)
+
+
+def _with_quote(message: Json, text: str) -> str:
+    """The words with what they quote of an answer of ours, as Markdown writes it."""
+    quote = sub(message, "quote")
+    chosen = clean(string(quote, "text")).strip() if quote.get("is_manual") is True else ""
+    lines = "".join(f"> {line}\n" for line in chosen.splitlines())
+    return f"{lines}\n{text}" if lines else text
 
 
 def _spoken_for(message: Json) -> bool:

@@ -113,6 +113,22 @@ def html_only(html: str, *mentions: tuple[str, str, str], recording: str = "pers
 
 
 @pytest.mark.parametrize(
+    ("type_", "name"),
+    [
+        ("image/*", "image"), ("video/mp4; codecs=x", "video"), ("Audio/MPEG", "audio"),
+        ("application/vnd.microsoft.card.adaptive", "card"), ("application/vnd.microsoft.card.hero", "card"),
+        ("application/vnd.microsoft.teams.messagereference", "file"),
+    ],
+)  # fmt: skip
+def test_a_message_that_is_nothing_but_what_came_with_it_is_one(type_: str, name: str) -> None:
+    payload = html_only("<div></div>")
+    payload["attachments"].append({"contentType": type_, "content": {"body": [{"text": "x"}]}})
+    [event] = normalizer(tenant=TENANT).events(payload, NOW_MS)
+    assert isinstance(event, MessageEvent)
+    assert (event.text, event.attachments) == ("", (name,))
+
+
+@pytest.mark.parametrize(
     ("html", "words"),
     [
         ("<div>hello there</div>", "hello there"),

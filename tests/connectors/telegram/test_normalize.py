@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from goodbot.events import MessageEvent
 from goodbot_connectors.telegram import attachments, callback, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.intake import migration, next_offset, query_ids
@@ -42,6 +43,30 @@ def test_ids_and_order_are_those_of_the_update() -> None:
     assert (back.event_id, rate.event_id) == (f"{update_id}:0", f"{update_id}:1")
     assert back.order < rate.order
     assert NORMALIZER.events(case["update"]) == (back, rate)
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_what_somebody_chose_to_quote_of_our_answer_is_read_with_the_question(ours: bool) -> None:
+    update = json.loads(json.dumps(RECORDINGS["presses: good"]["update"]))
+    target = update.pop("callback_query")["message"]
+    person = RECORDINGS["presses: good"]["update"]["callback_query"]["from"]
+    if not ours:
+        target["from"] = {**person, "id": 1002}
+    update["message"] = {
+        "message_id": 13, "from": person, "chat": target["chat"], "date": 1789000000,
+        "text": "Why so?", "reply_to_message": target,
+        "quote": {"text": "An\nanswer", "position": 0, "is_manual": True},
+    }  # fmt: skip
+    check_type("Update", update)
+    [event] = NORMALIZER.events(update)
+    assert isinstance(event, MessageEvent)
+    assert event.text == ("> An\n> answer\n\nWhy so?" if ours else "Why so?"), (
+        "others' words stay theirs"
+    )
+    del update["message"]["quote"]["is_manual"]  # Telegram has put it there by itself
+    [event] = NORMALIZER.events(update)
+    assert isinstance(event, MessageEvent)
+    assert event.text == "Why so?"
 
 
 def test_queries_are_found_by_the_event_that_they_become() -> None:
@@ -90,7 +115,7 @@ MESSAGE = st.fixed_dictionaries(
         "text": TEXT, "caption": TEXT, "date": st.integers(),
         "entities": st.lists(ENTITY) | ANYTHING,
         "reply_to_message": ANYTHING, "via_bot": ANYTHING, "sender_chat": ANYTHING, "user": PERSON,
-        "message_thread_id": ANYTHING, "is_topic_message": ANYTHING, "forward_origin": ANYTHING,
+        "quote": ANYTHING, "message_thread_id": ANYTHING, "is_topic_message": ANYTHING, "forward_origin": ANYTHING,
         "old_reaction": st.lists(REACTION) | ANYTHING,
         "new_reaction": st.lists(REACTION) | ANYTHING,
         "data": st.sampled_from(

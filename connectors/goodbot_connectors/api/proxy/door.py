@@ -120,7 +120,9 @@ class Proxy:
         upstream, key = self._upstream(api.dialect)
         if upstream == OWN:
             body = await read(request, READ, came=LARGEST, thinned=Pictures())
-            asked = await asyncio.to_thread(parsed, body)  # a large one takes longer than others wait
+            asked = await asyncio.to_thread(
+                parsed, body
+            )  # a large one takes longer than others wait
             return await self._own.answer(request, self._call(request, client, api), asked)
         body = b"".join([piece async for piece in pieces(request, LARGEST)])
         connector = self._connector  # whose rights were taken away does not spend the owner's key
