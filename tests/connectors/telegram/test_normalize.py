@@ -115,7 +115,8 @@ MESSAGE = st.fixed_dictionaries(
         "text": TEXT, "caption": TEXT, "date": st.integers(),
         "entities": st.lists(ENTITY) | ANYTHING,
         "reply_to_message": ANYTHING, "via_bot": ANYTHING, "sender_chat": ANYTHING, "user": PERSON,
-        "quote": ANYTHING, "message_thread_id": ANYTHING, "is_topic_message": ANYTHING, "forward_origin": ANYTHING,
+        "quote": ANYTHING, "message_thread_id": ANYTHING, "is_topic_message": ANYTHING,
+        "forward_origin": ANYTHING,
         "old_reaction": st.lists(REACTION) | ANYTHING,
         "new_reaction": st.lists(REACTION) | ANYTHING,
         "data": st.sampled_from(
