@@ -160,9 +160,7 @@ def _told(error: Exception, event: Event) -> str:
         text = str(error)
         return f"{text[0].upper()}{text[1:]}."
     logger.error("no answer: %s", error, extra=ids(event))
-    from goodbot.serving.upstream import StatusError  # it needs aiohttp, which not every start does
-
-    return _REFUSED if isinstance(error, StatusError) else _NO_MODEL
+    return _REFUSED if isinstance(error, ServerError) and error.refused else _NO_MODEL
 
 
 @contextlib.asynccontextmanager

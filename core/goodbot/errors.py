@@ -101,6 +101,9 @@ class AdapterError(GoodbotError):
 class ServerError(GoodbotError):
     """The model server refused, failed or died."""
 
+    refused = False
+    """Whether it is well, and does not take what it was asked."""
+
 
 class TrainingError(GoodbotError):
     """A training run failed.

@@ -42,25 +42,38 @@ def written(template: str) -> tuple[str, ...]:
 
 def pattern(names: Iterable[str]) -> Pattern:
     """Finds the first character of each of these marks, also where two share some."""
-    every = sorted({name for name in names if len(name) > 1}, key=len, reverse=True)
-    return re.compile(
-        f"(?=(?:{'|'.join(map(re.escape, every))}))." if every else r"(?!)", re.DOTALL
-    )
+    behind: dict[str, list[str]] = {}
+    for name in sorted({name for name in names if len(name) > 1}):
+        behind.setdefault(name[0], []).append(re.escape(name[1:]))
+    return _beginning(behind)
+
+
+def _beginning(behind: Mapping[str, Iterable[str]]) -> Pattern:
+    """Finds a sign with any of these patterns behind it; with none, nothing.
+
+    The sign comes first, so that text without it costs next to nothing, however many marks there are.
+    """
+    found = [f"{re.escape(first)}(?={'|'.join(rest)})" for first, rest in behind.items()]
+    return re.compile("|".join(found) or r"(?!)")
 
 
 def _of_any_family() -> Pattern:
     brackets, angles = (rf"(?:{'|'.join(words.split())})" for words in (_BRACKETS, _ANGLES))
-    signs = rf"<\|{_INNER}\|?>|<{_INNER}\|>|<｜{_INNER}｜>|<</?SYS>>"
-    return re.compile(rf"(?={signs}|\[/?{brackets}\]|</?{angles}>).", re.DOTALL)
+    signs = (rf"\|{_INNER}\|?>", rf"{_INNER}\|>", rf"｜{_INNER}｜>", r"</?SYS>>")
+    return _beginning({"<": (*signs, rf"/?{angles}>"), "[": (rf"/?{brackets}\]",)})
 
 
 ANY = _of_any_family()
 """The marks of the families that are known, where the model's own cannot be read."""
 
 
-@functools.lru_cache(maxsize=8)
 def of(model: Path) -> Pattern:
     """The marks of the model in a directory; `ANY` where its tokenizer cannot be read."""
+    return _of(model, _state(model / "tokenizer.json"), _template_state(model))
+
+
+@functools.lru_cache(maxsize=8)
+def _of(model: Path, *_: object) -> Pattern:
     names = [token["content"] for token in added(model) if is_mark(token)]
     return pattern((*names, *written(chat_template(model)))) if names else ANY
 
@@ -90,6 +103,24 @@ def whole(value: _Value) -> _Value:
 
 def chat_template(path: Path) -> str:
     """The model's chat template, as tokenizers look for it; empty where there is none."""
+    return _chat_template(path, _template_state(path))
+
+
+def _template_state(path: Path) -> object:
+    return tuple(_state(path / name) for name in ("chat_template.jinja", "tokenizer_config.json"))
+
+
+def _state(file: Path) -> object:
+    """Which file is there, in which state: what was read of it before holds for as long as this does."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@functools.lru_cache(maxsize=8)
+def _chat_template(path: Path, *_: object) -> str:
     file = path / "chat_template.jinja"
     try:
         if file.is_file():

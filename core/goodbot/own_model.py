@@ -66,9 +66,9 @@ class FarSide:
     tells: bool
     """Whether `fields` ask for token ids and log-probs that are those of the request's temperature."""
     filters: Filters = UNFILTERED
-    """What an answer to these fields is drawn through."""
+    """What an answer to these fields is drawn through, as far as the server takes them."""
     manners: Manners | None = None
-    """What the server refuses; what is learnt of it is put there."""
+    """What the server refuses; what is learnt of it is put there (`goodbot.serving.manners.Attempt`)."""
     own: bool = False
     """Whether those log-probs are the policy's own, of before `filters`."""
     marks: Pattern = ANY

@@ -111,6 +111,16 @@ async def start(
     return process
 
 
+def why_not(error: OSError) -> str:
+    """Why a child could not be started, and what helps, as a clause."""
+    helps = {
+        errno.ENOSPC: "make room on the disk", errno.EDQUOT: "make room on the disk",
+        errno.ENOMEM: "close other programs", errno.EAGAIN: "close other programs",
+        errno.EMFILE: "start goodbot with a higher `ulimit -n`", errno.ENFILE: "close other programs",
+    }.get(error.errno or 0, "`goodbot doctor` looks for the cause")  # fmt: skip
+    return f"it cannot be started ({error.strerror or error}): {helps}"
+
+
 def run(
     *command: str, seconds: float | None, environ: Mapping[str, str] | None = None, **options: Any
 ) -> Done:

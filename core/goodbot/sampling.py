@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -52,7 +52,7 @@ class Filters:
 
     def told(self) -> dict[str, float]:
         """Those that change anything, by name."""
-        return {name: value for name, value in _values(self).items() if value != _OFF[name]}
+        return {name: value for name, value in asdict(self).items() if value != _OFF[name]}
 
     @classmethod
     def parse(cls, told: Mapping[str, Any]) -> Filters:
@@ -63,6 +63,7 @@ class Filters:
 
 
 UNFILTERED = Filters()
+_OFF: Mapping[str, float] = asdict(UNFILTERED)
 
 
 def unlifted(logprobs: Sequence[float], lifts: Sequence[float]) -> tuple[float, ...]:
@@ -72,11 +73,6 @@ def unlifted(logprobs: Sequence[float], lifts: Sequence[float]) -> tuple[float, 
     return tuple(min(0.0, told - lift) for told, lift in zip(logprobs, lifts, strict=True))
 
 
-def _values(filters: Filters) -> dict[str, float]:
-    return {name: getattr(filters, name) for name in _OFF}
-
-
-_OFF: Mapping[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0}
 FILTERS = tuple(_OFF)
 """Their names."""
 _RULES: Mapping[str, tuple[Callable[[float], bool], str]] = {
@@ -116,7 +112,7 @@ class Sampling:
     def data(self) -> dict[str, Any]:
         """As JSON takes it."""
         return {
-            "temperature": self.temperature, **_values(self.filters), "notes": list(self.notes),
+            "temperature": self.temperature, **asdict(self.filters), "notes": list(self.notes),
         }  # fmt: skip
 
 

@@ -133,6 +133,8 @@ class Generated:
     """What was applied, where that is not what the request asked for."""
     form: str = ""
     """In which of `goodbot.serving.manners.FORMS` the server got the prompt; empty: as it is."""
+    temperature: float | None = None
+    """What was applied, where that is not what the request asked for."""
 
 
 Piece = str | Thought | Generated

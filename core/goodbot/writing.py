@@ -110,7 +110,10 @@ class Writer:
             id=turn_id(asked.event), channel=asked.channel, talker=asked.talker,
             messages=with_form(prompt.messages, generated.form),
             response=generated.text, version=generated.version, model=self._model.name,
-            temperature=self._sampling.temperature, created_at=self._clock.now(),
+            temperature=(
+                self._sampling.temperature if generated.temperature is None else generated.temperature
+            ),
+            created_at=self._clock.now(),
             prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,
             logprobs=generated.logprobs, lifts=generated.lifts,
             filters=self._sampling.filters if generated.filters is None else generated.filters,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from goodbot import marks
@@ -72,3 +73,25 @@ def test_a_models_own_marks_are_those_of_its_tokenizer_and_template(tmp_path: Pa
     assert broken(said, found) == (
         f"<{BREAK}|im_end|> <{BREAK}odd>     [{BREAK}INST] <{BREAK}/think> <{BREAK}tools> <|other|> <s>"
     )
+
+
+def test_files_are_read_again_when_they_are_others_and_else_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    loads = json.loads
+
+    def counted(data: bytes) -> Any:
+        parsed.append(data.decode())
+        return loads(data)
+
+    monkeypatch.setattr(marks.json, "loads", counted)
+    tokens = {"added_tokens": [{"content": "<odd>", "special": True}]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokens))
+    for written, mark in (("A <tools>", "<tools>"), ("Others: <box>", "<box>")):
+        (tmp_path / "new.json").write_text(json.dumps({"chat_template": written}))
+        (tmp_path / "new.json").replace(tmp_path / "tokenizer_config.json")
+        for _ in range(3):
+            assert marks.chat_template(tmp_path) == written
+            assert mark not in broken(mark, marks.of(tmp_path))
+    assert len(parsed) == 2

@@ -49,12 +49,15 @@ class Distance:
 async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) -> Distance:
     """Compare two adapter directories; None is the base model. Raises AdapterError."""
     request = {"before": str(before) if before else None, "after": str(after)}
-    process = await processes.start(
-        *processes.python("-m", "goodbot_training.examine"),
-        cage=processes.Cage(reads=[path for path in (before, after) if path]),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, environ={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
-    )  # fmt: skip
+    try:
+        process = await processes.start(
+            *processes.python("-m", "goodbot_training.examine"),
+            cage=processes.Cage(reads=[path for path in (before, after) if path]),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, environ={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
+        )  # fmt: skip
+    except OSError as error:
+        raise AdapterError(f"what reads adapters: {processes.why_not(error)}") from error
     try:
         async with asyncio.timeout(_SECONDS):
             out, said = await process.communicate(json.dumps(request).encode() + b"\n")

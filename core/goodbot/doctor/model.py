@@ -158,7 +158,9 @@ async def template(examined: Examined) -> Sequence[Check]:
         found = _resolved(examined)
     except GoodbotError:
         return []  # the model's line says it
-    if weights.problems(found.path) or await asyncio.to_thread(weights.ends, found.path):
+    if await asyncio.to_thread(weights.problems, found.path):
+        return []  # the model's line says it
+    if await asyncio.to_thread(weights.ends, found.path):
         return []
     cage, look = processes.Cage(reads=[found.path]), processes.python("-m", _LOOK, str(found.path))
     told: dict[str, Any] = {}
@@ -181,9 +183,9 @@ async def template(examined: Examined) -> Sequence[Check]:
 async def drawn(examined: Examined) -> Sequence[Check]:
     """What answers are drawn with, what of the model's files that leaves out, and whether it thinks."""
     try:
-        path = _resolved(examined).path
-        found = sampling.of(path, examined.config.serving.drawn_with)
-        thinks = thinking.told(path, thinking=examined.config.serving.thinking)
+        path, serving = _resolved(examined).path, examined.config.serving
+        found = await asyncio.to_thread(sampling.of, path, serving.drawn_with)
+        thinks = await asyncio.to_thread(thinking.told, path, thinking=serving.thinking)
     except GoodbotError:
         return []  # the model's line says it
     if found.notes:

@@ -11,7 +11,7 @@ import json
 import logging
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from goodbot.errors import ServerError
@@ -19,7 +19,7 @@ from goodbot.marks import Pattern
 from goodbot.own_model import FarSide, without_tools
 from goodbot.sampling import Filters
 from goodbot.server import Generated, GenerateRequest
-from goodbot.serving.manners import REFUSALS
+from goodbot.serving.manners import Attempt, Manners
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
 from goodbot.serving.upstream import StatusError, Upstream, said
@@ -46,14 +46,18 @@ class Completion:
     thought: str = ""
     thought_tokens: int = 0
     """So many of the last `prompt_tokens` are the thought's."""
+    manners: Manners = field(default_factory=Manners)
+    """What its request was asked with."""
 
-    def by(self, version: int, filters: Filters, *, own: bool = False, form: str = "") -> Generated:
-        """As the answer of a version, drawn through `filters`. `own`: its log-probs are of before those."""
+    def by(self, version: int, filters: Filters, *, own: bool = False) -> Generated:
+        """As a version's answer to a request with `filters`. `own`: its log-probs are of before those."""
+        filters = self.manners.left(filters)
         return Generated(
             text=self.text, version=version, finish=self.finish, prompt_tokens=self.prompt_tokens,
             tokens=self.tokens, logprobs=self.logprobs, thought=self.thought,
             thought_tokens=self.thought_tokens, filters=filters,
-            lifts=(0.0,) * len(self.logprobs) if own and filters else (), form=form,
+            lifts=(0.0,) * len(self.logprobs) if own and filters else (), form=self.manners.form,
+            temperature=self.manners.temperature,
         )  # fmt: skip
 
 
@@ -83,7 +87,7 @@ def far_side(
     """Where a program may ask `version` itself, with the fields that our own request would have."""
     return FarSide(
         title=upstream.title, url=upstream.url, key=upstream.key, version=version, fields=fields,
-        tells="logprobs" in fields, filters=upstream.manners.left(filters), own=own,
+        tells="logprobs" in fields, filters=filters, own=own,
         manners=upstream.manners, marks=marks,
     )  # fmt: skip
 
@@ -96,29 +100,25 @@ async def stream(
     `opened`: the model's template begins such a thought.
     Raises ServerError: `StatusError` for an error status, `Unreachable` where nobody answers.
     """
-    manners = upstream.manners
-    before, body = manners.kept(), {**body, "stream": True}
+    attempt = Attempt(upstream.manners, {**body, "stream": True})
     while True:
-        sent = manners.fitted(body)
         try:
-            async with contextlib.aclosing(_streamed(upstream, sent, path, opened)) as parts:
+            async with contextlib.aclosing(_streamed(upstream, attempt, path, opened)) as parts:
                 async for part in parts:
                     yield part
-            manners.refused = ""
             return
         except StatusError as error:  # it is said before the first piece
-            words = error.reply.words
-            if not manners.learn(error.reply.status, words, body, sent):
-                manners.back(before, words if error.reply.status in REFUSALS else "")
+            if not attempt.again(error.reply.status, error.reply.words):
                 raise
-            logger.warning("%s: %s", upstream.place, manners.told())
+            logger.warning("%s: %s", upstream.place, attempt.manners.told())
 
 
 async def _streamed(
-    upstream: Upstream, body: Mapping[str, Any], path: str, opened: Marks | None
+    upstream: Upstream, attempt: Attempt, path: str, opened: Marks | None
 ) -> AsyncGenerator[Part]:
     answer = _Answer(upstream.place, Reader(opened))
-    async with upstream.stream(path, body) as (kind, pieces):
+    async with upstream.stream(path, attempt.sent) as (kind, pieces):
+        attempt.taken()
         if kind == "application/json":  # it does not stream, whatever was asked
             data = b"".join([piece async for piece in pieces])
             for text in answer.event(data.decode("utf-8", "replace")):
@@ -137,7 +137,7 @@ async def _streamed(
                         yield text
     for text in answer.rest():
         yield text
-    yield answer.completion()
+    yield replace(answer.completion(), manners=attempt.manners)
 
 
 async def first_tokens(

@@ -10,6 +10,7 @@ character is held back together with its tokens; then their number does not fit,
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +22,13 @@ from goodbot.own_model import without_tools
 from goodbot.sampling import Filters
 from goodbot.server import GenerateRequest
 from goodbot.serving.chat import Completion, as_list, as_object, ids, number
+from goodbot.serving.manners import Attempt, Manners
 from goodbot.serving.sse import EventStream
 from goodbot.serving.thinking import Reader
 from goodbot.serving.upstream import StatusError, Upstream, said
 from goodbot.thoughts import Marks, Thought, opened_by, options
+
+logger = logging.getLogger(__name__)
 
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
 
@@ -39,6 +43,8 @@ class Prompt:
     tokens: tuple[int, ...]
     opened: Marks | None
     """The thought that it ends within."""
+    form: str
+    """As in `goodbot.server.Generated`."""
 
 
 async def prompt(
@@ -50,12 +56,12 @@ async def prompt(
         "messages": plain, "chat_template_kwargs": options(thinking),
         **({"tools": tools} if tools else {}),
     }  # fmt: skip
-    templated = await _templated(upstream, body)
+    templated, form = await _templated(upstream, body)
     content = {"content": templated.get("prompt"), "add_special": True, "parse_special": True}
     found = ids((await _asked(upstream, "/tokenize", content)).get("tokens"))
     if not found:
         raise ServerError(f"{upstream.place} made no prompt of the conversation")
-    return Prompt(tokens=found, opened=opened_by(str(templated.get("prompt"))))
+    return Prompt(tokens=found, opened=opened_by(str(templated.get("prompt"))), form=form)
 
 
 async def write(
@@ -130,18 +136,19 @@ def _text(entry: Mapping[str, Any]) -> str:
     return str(entry.get("token") or "")
 
 
-async def _templated(upstream: Upstream, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The prompt; a conversation that the template refuses is said more plainly."""
-    manners = upstream.manners
-    before = manners.kept()
+async def _templated(upstream: Upstream, body: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The prompt, and its form: a conversation that the template refuses is said more plainly."""
+    attempt = Attempt(upstream.manners, body)
     while True:
-        sent = manners.fitted(body)
         try:
-            return await _asked(upstream, "/apply-template", sent)
+            found = await _asked(upstream, "/apply-template", attempt.sent)
         except StatusError as error:
-            if not manners.learn(error.reply.status, error.reply.words, body, sent):
-                manners.back(before, error.reply.words)
+            if not attempt.again(error.reply.status, error.reply.words):
                 raise
+            logger.warning("%s: %s", upstream.place, attempt.manners.told())
+        else:
+            attempt.taken()
+            return found, attempt.manners.form
 
 
 async def _asked(upstream: Upstream, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,7 +163,7 @@ class _Answer:
 
     def __init__(self, place: str, given: Prompt, temperature: float) -> None:
         self._place = place
-        self._given = given.tokens
+        self._given, self._form = given.tokens, given.form
         self._reader = Reader(given.opened)
         self._sampled = temperature > 0
         self._tokens: list[int] = []
@@ -202,5 +209,6 @@ class _Answer:
                 text="", finish=self._finish, prompt_tokens=self._given,
                 tokens=tuple(self._tokens) if told else (),
                 logprobs=tuple(min(0.0, n) for n in self._logprobs) if told else (),
+                manners=Manners(form=self._form),
             )
         )  # fmt: skip

@@ -22,6 +22,7 @@ from goodbot import processes
 from goodbot.clock import Clock
 from goodbot.errors import AdapterError, ServerError
 from goodbot.secrets import Secret
+from goodbot.serving.manners import Manners
 from goodbot.serving.upstream import Upstream
 
 logger = logging.getLogger(__name__)
@@ -46,9 +47,10 @@ class LlamaProcess:
 
     def __init__(
         self, name: str, command: Sequence[str], *, adapter: Path | None,
-        environ: Mapping[str, str], clock: Clock,
+        environ: Mapping[str, str], clock: Clock, manners: Manners,
     ) -> None:  # fmt: skip
-        """`command` is the program with what every process of this driver is given."""
+        """`command` and `manners`: the program with what every process of this driver is given, and what
+        it is known to refuse."""
         self.name = name
         self.adapter = adapter
         self._command = command
@@ -58,7 +60,8 @@ class LlamaProcess:
         self._log: deque[str] = deque(maxlen=20)
         self._reader: asyncio.Task[None] | None = None
         self._killed = False
-        self.upstream = Upstream("llama.cpp", f"http://{_HOST}", Secret(""))
+        self._manners = manners
+        self.upstream = Upstream("llama.cpp", f"http://{_HOST}", Secret(""), manners)
 
     @property
     def alive(self) -> bool:
@@ -80,9 +83,9 @@ class LlamaProcess:
             )  # fmt: skip
         except OSError as error:
             self._killed = True  # it is no fault of the adapter
-            raise ServerError(f"{self._command[0]} cannot be started: {error.strerror}") from error
+            raise ServerError(f"{self._command[0]}: {processes.why_not(error)}") from error
         self._reader = asyncio.create_task(self._read(self._process), name=f"{self.name} log")
-        self.upstream = Upstream("llama.cpp", f"http://{_HOST}:{port}", Secret(key))
+        self.upstream = Upstream("llama.cpp", f"http://{_HOST}:{port}", Secret(key), self._manners)
         try:
             await self.upstream.open()
             async with asyncio.timeout(_START_SECONDS):

@@ -17,10 +17,9 @@ import contextlib
 import logging
 import shutil
 from collections import Counter
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from goodbot.errors import AdapterError, ServerError
 from goodbot.events import Message
@@ -28,9 +27,11 @@ from goodbot.models.directory import read_config
 from goodbot.own_model import ALIAS, FarSide, without_tools
 from goodbot.server import BASE, AdapterFormat, GenerateRequest, Piece, Server, ServerParts
 from goodbot.serving import llama_api
+from goodbot.serving.chores import Chores
 from goodbot.serving.flights import Flights
 from goodbot.serving.guarding import guarded, marks_of, mended
 from goodbot.serving.llama_process import LlamaProcess
+from goodbot.serving.manners import Manners
 from goodbot.serving.plugin import LlamaCppSettings
 from goodbot.serving.upstream import Unreachable
 from goodbot.thoughts import options
@@ -64,7 +65,9 @@ class LlamaCppServer(Server):
         self._awake = asyncio.Event()
         self._awake.set()
         self._up = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._chores = Chores()
+        self._manners = Manners()
+        """Of all of them: they are one program with one template."""
 
     async def start(self) -> None:
         self._awake.set()
@@ -79,9 +82,7 @@ class LlamaCppServer(Server):
 
     async def stop(self) -> None:
         self._up = False
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._chores.stop()
         coming = (self._coming,) if self._coming else ()
         ending = (*self._children.values(), *self._leaving, *coming)
         await asyncio.gather(*(child.stop() for child in ending))
@@ -94,6 +95,9 @@ class LlamaCppServer(Server):
             return self._up  # it makes room, and comes back by itself
         child = self._children.get(self._active)
         return self._up and child is not None and child.alive
+
+    def trouble(self) -> str:
+        return self._manners.told()
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
@@ -129,7 +133,7 @@ class LlamaCppServer(Server):
                     "chat_template_kwargs": options(request.thinking),
                     **({"tools": tools} if tools else {}),
                 },
-                filters=request.filters,
+                filters=request.filters, manners=self._manners,
                 marks=await marks_of(self._parts.model.path),
                 tells=False,  # its OpenAI API gives log-probs by text, without token ids
             )  # fmt: skip
@@ -162,14 +166,14 @@ class LlamaCppServer(Server):
         finally:
             if old is not None:
                 self._leaving.add(old)
-                self._later(self._drained(old))
+                self._chores.add(self._drained(old))
         self._active = version
 
     async def activate(self, version: int) -> None:
         await self._child(version)
         self._active = version
         if version != BASE:
-            self._later(self._linger())
+            self._chores.add(self._linger())
 
     async def unload(self, version: int) -> None:
         if version == self._active:
@@ -222,7 +226,7 @@ class LlamaCppServer(Server):
             name = f"goodbot-v{version}" + (f"-{serial}" if serial > 1 else "")
             child = LlamaProcess(
                 name, self._command(), adapter=adapter, environ=self._parts.environ,
-                clock=self._parts.clock,
+                clock=self._parts.clock, manners=self._manners,
             )  # fmt: skip
             self._coming = child
             try:
@@ -238,7 +242,7 @@ class LlamaCppServer(Server):
                 raise ServerError("llama.cpp is not started")
             self._children[version] = child
         if version == BASE != self._active:
-            self._later(self._linger())
+            self._chores.add(self._linger())
         return child
 
     def _command(self) -> list[str]:
@@ -292,8 +296,3 @@ class LlamaCppServer(Server):
             logger.warning("an answer by %s takes too long: it is cut off", child.name)
         await child.stop()
         self._leaving.discard(child)
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="a llama-server ends")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

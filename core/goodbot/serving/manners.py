@@ -8,8 +8,8 @@ as long as its driver lives, and its owner is told.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from goodbot.events import Message
@@ -41,20 +41,27 @@ _SPARE = (
     "presence_penalty", "logit_bias", "stop", "reasoning_effort",
 )  # fmt: skip
 """What an answer can be had without."""
+_OWN_TEMPERATURE = 1.0
+"""That of OpenAI's API where a request names none."""
 
 
 @dataclass
 class Manners:
-    """One server's."""
+    """One server's; and a copy is what one request was asked with."""
 
     form: str = ""
     """In which of `FORMS` it wants a conversation; empty: as it is."""
     _renamed: bool = False
     """`max_tokens` goes by its newer name."""
     _older: bool = False
-    _dropped: list[str] = field(default_factory=list[str])
+    _dropped: tuple[str, ...] = ()
     refused: str = ""
-    """What it said of the last request, if nothing could be done about it."""
+    """What it said of our last request, if nothing could be done about it."""
+
+    @property
+    def temperature(self) -> float | None:
+        """The one of an answer, where that is not the one that was asked for."""
+        return _OWN_TEMPERATURE if "temperature" in self._dropped else None
 
     def fitted(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """A request of chat completions as this server takes it."""
@@ -71,15 +78,11 @@ class Manners:
         gone = {name: getattr(UNFILTERED, name) for name in filters.told() if name in self._dropped}
         return replace(filters, **gone) if gone else filters
 
-    def learn(
-        self, status: int, words: str, body: Mapping[str, Any], sent: Mapping[str, Any]
-    ) -> bool:
-        """From a refusal of `sent`, which is what `fitted` made of `body`; whether to ask once more."""
-        low = words.lower()
+    def learn(self, status: int, words: str, body: Mapping[str, Any]) -> bool:
+        """From a refusal of what `fitted` makes of `body`; whether to ask once more."""
+        low, sent = words.lower(), self.fitted(body)
         if status not in REFUSALS or not _REFUSES.search(low):
             return False
-        if self.fitted(body) != sent:  # another request was refused meanwhile
-            return True
         if named := next((name for name in _named(low) if name in sent), ""):
             return self._leave_out(named, low)
         if "messages" not in body or not _ROLES.search(low):
@@ -97,19 +100,20 @@ class Manners:
         elif name == _NEWER and not self._renamed:
             self._older = True
         elif name in _SPARE:
-            self._dropped.append(name)
+            self._dropped += (name,)
         else:
             return False
         return True
 
-    def kept(self) -> Manners:
-        """As it is now, to go back to with `back`."""
-        return replace(self, _dropped=list(self._dropped))
-
-    def back(self, before: Manners, refused: str) -> None:
-        """What was learnt of one request did not help it."""
-        self.form, self._renamed, self._older = before.form, before._renamed, before._older
-        self._dropped, self.refused = before._dropped, refused
+    def take(self, learnt: Manners, but: Collection[str]) -> None:
+        """What helped one request is kept for the next ones, `but` for what was said of these fields."""
+        forms = ("", *FORMS)
+        self.form = max(self.form, learnt.form, key=forms.index)
+        if not {_TOKENS, _NEWER}.intersection(but):
+            self._renamed |= learnt._renamed
+            self._older |= learnt._older
+        known = {*self._dropped, *but}
+        self._dropped += tuple(name for name in learnt._dropped if name not in known)
 
     def told(self) -> str:
         """For its owner: what it refuses, and what becomes of it; empty for nothing."""
@@ -120,6 +124,48 @@ class Manners:
         if self.refused:
             parts.append(f"what it was asked last: {self.refused}")
         return f"the server refuses: {'; '.join(parts)}" if parts else ""
+
+
+class Attempt:
+    """One request, asked anew for as long as something of it can be said in another way::
+
+        while True:
+            try:
+                ask(attempt.sent)
+            except StatusError as error:
+                if not attempt.again(error.reply.status, error.reply.words):
+                    raise
+            else:
+                attempt.taken()
+
+    Nothing is learnt for others before the server takes it, so what does not help is never kept.
+    """
+
+    def __init__(
+        self, manners: Manners, body: Mapping[str, Any], theirs: Collection[str] = ()
+    ) -> None:
+        """`theirs`: fields whose values a program has chosen, which say nothing of other requests."""
+        self._shared, self._body, self._theirs = manners, body, theirs
+        self.manners = replace(manners)
+        """How this one is asked, whatever others learn meanwhile."""
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """The request as the server gets it."""
+        return self.manners.fitted(self._body)
+
+    def taken(self) -> None:
+        """The server answers it."""
+        self._shared.take(self.manners, self._theirs)
+        self._shared.refused = ""
+
+    def again(self, status: int, words: str) -> bool:
+        """After an error: whether to ask once more, with what `sent` is now."""
+        if self.manners.learn(status, words, self._body):
+            return True
+        if status in REFUSALS and not self._theirs:
+            self._shared.refused = words
+        return False
 
 
 def _named(low: str) -> list[str]:

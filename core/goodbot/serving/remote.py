@@ -188,9 +188,8 @@ class RemoteServer(Server):
                 async with contextlib.aclosing(self.write(name, request)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, Completion):
-                            manners, own = self.upstream.manners, self.tells_own(request)
-                            filters = manners.left(request.filters)
-                            yield piece.by(version, filters, own=own, form=manners.form)
+                            own = self.tells_own(request)
+                            yield piece.by(version, request.filters, own=own)
                         else:
                             yield piece
             except Unreachable as error:

@@ -60,14 +60,17 @@ class SamplerProcess:
     async def start(self) -> None:
         """Begin anew, with the base model; returns when it is ready."""
         await self.stop()
-        for path in self._cage.reads[1:]:  # what is not there yet could not be read later
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._seen = _there(self._adapters)
-        self._process = process = await processes.start(
-            *processes.python("-m", self._backend.worker, "serve", self._backend.factory),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            limit=_LINE_LIMIT, environ=self._environ, cage=self._cage,
-        )  # fmt: skip
+        try:
+            for path in self._cage.reads[1:]:  # what is not there yet could not be read later
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._seen = _there(self._adapters)
+            self._process = process = await processes.start(
+                *processes.python("-m", self._backend.worker, "serve", self._backend.factory),
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                limit=_LINE_LIMIT, environ=self._environ, cage=self._cage,
+            )  # fmt: skip
+        except OSError as error:
+            raise ServerError(f"the sampler process: {processes.why_not(error)}") from error
         self._answers, self._open = {}, set()
         self._end = ""
         first: Answer = {}

@@ -19,7 +19,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from goodbot.errors import ServerError
 from goodbot.secrets import Secret
 from goodbot.serving import address
-from goodbot.serving.manners import Manners
+from goodbot.serving.manners import REFUSALS, Manners
 
 CONNECT_SECONDS = 5.0
 SILENT_SECONDS = 300.0
@@ -56,13 +56,13 @@ class Reply:
 class Upstream:
     """Requests to one server. `title` names it in sentences ("vLLM")."""
 
-    def __init__(self, title: str, url: str, key: Secret) -> None:
-        """`url` is one that `address.checked` has made."""
+    def __init__(self, title: str, url: str, key: Secret, manners: Manners | None = None) -> None:
+        """`url` is one that `address.checked` has made; `manners`: what is known of the server already."""
         self.title = title
         self.url = url
         self._key = key
         self._session: aiohttp.ClientSession | None = None
-        self.manners = Manners()
+        self.manners = manners or Manners()
 
     @property
     def place(self) -> str:
@@ -209,6 +209,7 @@ class StatusError(ServerError):
     def __init__(self, message: str, reply: Reply) -> None:
         self.reply = reply
         super().__init__(message)
+        self.refused = reply.status in REFUSALS
 
 
 class Unreachable(ServerError):  # noqa: N818  a state of the server's, as `except Unreachable` reads

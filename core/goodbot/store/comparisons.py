@@ -212,7 +212,8 @@ async def add(
         " old_answer, old_tokens, old_logprobs, new_answer, new_tokens, new_logprobs,"
         " filters, old_lifts, new_lifts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            comparison, turn.id, owner, temperature, seed, codec.pack_ints(new.prompt_tokens),
+            comparison, turn.id, owner,
+            new.temperature or temperature, seed, codec.pack_ints(new.prompt_tokens),
             old.text, codec.pack_ints(old.tokens), codec.pack_floats(old.logprobs),
             new.text, codec.pack_ints(new.tokens), codec.pack_floats(new.logprobs),
             codec.dump_filters(filters if new.filters is None else new.filters),

@@ -66,11 +66,14 @@ async def run(
 
     Returns the `done` event. Raises TrainingError.
     """
-    process = await processes.start(
-        *processes.python("-m", *module),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        limit=_LINE_LIMIT, environ=environ, cage=_cage(job),
-    )  # fmt: skip
+    try:
+        process = await processes.start(
+            *processes.python("-m", *module),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, limit=_LINE_LIMIT, environ=environ, cage=_cage(job),
+        )  # fmt: skip
+    except OSError as error:
+        raise TrainingError(f"the {who}: {processes.why_not(error)}") from error
     stderr: deque[str] = deque(maxlen=_LAST_LINES)
     drain = asyncio.create_task(_drain(process, stderr), name=f"{who} log")
     try:

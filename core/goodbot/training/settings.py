@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from goodbot.backend import BackendSpec
 from goodbot.config import Config
@@ -12,6 +12,7 @@ from goodbot.errors import ConfigError
 from goodbot.models import architecture
 from goodbot.models.architecture import Architecture
 from goodbot.models.directory import read_config
+from goodbot.models.projections import Sizes
 
 
 def training_settings(config: Config, backend: BackendSpec, model: Path) -> tuple[Any, str]:
@@ -38,11 +39,7 @@ def vocabulary(model: Path) -> int:
     """So many token ids the model's config tells of; 0: not known."""
     try:
         found = read_config(model)
+        own = architecture.sizes_of(found).get("vocab_size")
+        return own or Sizes(found).get("vocab_size")
     except ConfigError:
         return 0
-    inner = found.get("text_config")
-    parts = [cast("dict[str, Any]", inner), found] if isinstance(inner, dict) else [found]
-    for part in parts:
-        if isinstance(size := part.get("vocab_size"), int) and size > 0:
-            return size
-    return 0

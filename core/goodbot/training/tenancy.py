@@ -156,7 +156,7 @@ class Tenancy:
             if await self._server.make_room():
                 return
             why = "This server cannot give its memory back now, so both stay."
-        except GoodbotError as error:
+        except (GoodbotError, OSError) as error:
             why = f"The server could not give its memory back ({error}), so both stay."
         logger.warning("memory: %s", why)
         await self._end()
@@ -173,7 +173,7 @@ class Tenancy:
     async def _bring_back(self) -> None:
         try:
             await self._server.come_back()
-        except GoodbotError as error:
+        except (GoodbotError, OSError) as error:
             logger.error("the model did not come back and is started again: %s", error)
             with boundary(logger, "the model does not start"):
                 await self._server.start()

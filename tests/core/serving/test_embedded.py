@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from goodbot import processes
 from goodbot.errors import AdapterError, ServerError
 from goodbot.server import Generated, GenerateRequest
 from goodbot.serving import embedded, sampler_process
@@ -209,3 +211,25 @@ async def test_ending_a_hanging_sampler_takes_no_longer_than_it_must(
     freeze(server)
     async with asyncio.timeout(patience(3)):
         await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("number", "helps"), [(errno.ENOMEM, "close other programs"), (errno.ENOSPC, "make room on the disk")]
+)  # fmt: skip
+async def test_a_machine_that_starts_no_sampler_is_told_in_a_sentence_and_tried_again(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch, number: int, helps: str
+) -> None:
+    async def start(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    assert await server.make_room()
+    with monkeypatch.context() as full:
+        full.setattr(processes, "start", start)
+        for again in (server.come_back, server.start):
+            with pytest.raises(ServerError, match=f"{os.strerror(number)}.*{helps}"):
+                await again()
+            assert not server.healthy()
+            with pytest.raises(ServerError, match="not running"):  # nobody waits for it
+                await ask(server, "Hello?")
+    await server.start()
+    assert await ask(server, "Hello?") == "v0 says: Hello?"

@@ -346,3 +346,29 @@ async def test_a_version_is_converted_for_it(
     assert adapter == await server._parts.convert(two[0], AdapterFormat.GGUF)
     assert adapter is not None
     assert adapter.read_bytes()[:4] == b"GGUF"
+
+
+async def test_what_the_template_refuses_is_known_to_each_process_to_programs_and_to_training(
+    formats: Formats, two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    server = driver(tmp_path / "home", formats)
+    fault(tmp_path / "home", template="no_system")
+    await server.start()
+    try:
+        asked = GenerateRequest(
+            messages=[{"role": "system", "content": "Be terse."}, *QUESTION],
+            max_tokens=4, temperature=1.0, seed=1,
+        )  # fmt: skip
+        *_, first = [piece async for piece in server.generate(asked)]
+        assert isinstance(first, Generated)
+        assert (first.form, first.filters) == ("without_system", Filters())
+        told = "the server refuses: system messages (their words go with the first question)"
+        assert server.trouble() == told
+        await server.load(1, two[0])
+        await server.activate(1)
+        async with server.far_side(asked) as far:
+            assert far is not None
+            assert far.manners is not None
+            assert far.manners.form == "without_system"
+    finally:
+        await server.stop()

@@ -16,7 +16,7 @@ from goodbot.events import Event, OrderKey
 from goodbot.own_model import with_form, with_tools, without_form
 from goodbot.sampling import Filters
 from goodbot.server import Generated, GenerateRequest
-from goodbot.serving.manners import Manners, formed
+from goodbot.serving.manners import Attempt, Manners, formed
 from goodbot.serving.openai import OpenAIServer
 from goodbot.serving.upstream import StatusError
 
@@ -214,12 +214,51 @@ async def test_what_did_not_help_is_forgotten() -> None:
         assert [one["messages"] for one in server.got].count([SYSTEM, ASKED]) == 2
 
 
-def test_two_that_are_refused_at_once_learn_one_thing() -> None:
-    manners, body = Manners(), {"messages": [SYSTEM, ASKED]}
-    sent = manners.fitted(body)
-    for _ in range(2):
-        assert manners.learn(400, "System role not supported", body, sent)
-        assert manners.form == "without_system"
+def test_what_one_request_learns_neither_changes_nor_undoes_what_another_does() -> None:
+    manners, body = Manners(), {"messages": [SYSTEM, ASKED], "seed": 1}
+    first, second, third = (Attempt(manners, body) for _ in range(3))
+    for one in (first, second):
+        assert one.again(400, "System role not supported")
+        assert one.sent["messages"] == [FOLDED]
+    assert third.again(400, "'seed' is not supported")
+    assert third.sent["messages"] == [SYSTEM, ASKED]
+    assert manners.told() == ""  # nothing is known before the server takes it
+    first.taken()
+    assert not third.again(400, "No.")
+    assert manners.form == "without_system"
+    assert "seed" in manners.fitted(body)
+    second.taken()
+    assert (
+        manners.told()
+        == "the server refuses: system messages (their words go with the first question)"
+    )
+
+
+async def test_an_answer_says_how_it_was_asked_for_whatever_is_learnt_meanwhile() -> None:
+    async with (
+        strict(lambda _: None) as server,
+        started(OpenAIServer(None, parts(server.url))) as driver,
+    ):
+        request = GenerateRequest(
+            messages=[SYSTEM, ASKED], max_tokens=64, temperature=0.7, seed=1, filters=Filters(top_p=0.9)
+        )  # fmt: skip
+        pieces = driver.generate(request)
+        assert await anext(pieces) == "Green."
+        for words in ("System role not supported", "top_p is not supported", "temperature: extra"):
+            attempt = Attempt(
+                driver.upstream.manners, {"messages": [SYSTEM], "top_p": 1, "temperature": 1}
+            )
+            assert attempt.again(400, words)
+            attempt.taken()
+        [whole] = [piece async for piece in pieces]
+    assert isinstance(whole, Generated)
+    assert (whole.form, whole.filters, whole.temperature) == ("", Filters(top_p=0.9), None)
+
+
+async def test_a_temperature_that_is_left_out_is_not_said_to_have_been_applied() -> None:
+    async with strict(cold) as server, started(OpenAIServer(None, parts(server.url))) as driver:
+        assert (await ask(driver, ASKED)).temperature == 1.0
+        assert "temperature" not in server.got[-1]
 
 
 async def test_of_a_list_of_errors_each_is_told_without_what_people_wrote() -> None:
@@ -251,15 +290,19 @@ def test_pictures_stay_with_the_words_that_go_before_them() -> None:
     assert manners.fitted(body)["messages"] == [{"role": "user", "content": [words, url]}]
 
 
-async def test_who_asks_is_told_that_the_server_refuses_it() -> None:
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(400, "refuses it"), (422, "refuses it"), (404, "is not running"), (503, "is not running")],
+)  # fmt: skip
+async def test_who_asks_is_told_that_the_server_refuses_it(status: int, told: str) -> None:
     event = Event(event_id="e", order=OrderKey(1), user=OWNER, channel=CHANNEL)
     async with (
-        strict(lambda _: error("No.")) as server,
+        strict(lambda _: error("No.", status)) as server,
         started(OpenAIServer(None, parts(server.url))) as driver,
     ):
         with pytest.raises(StatusError) as refused:
             await ask(driver, ASKED)
-    assert "my model's server refuses it" in answers._told(refused.value, event)
+    assert told in answers._told(refused.value, event)
     assert "my model is not running" in answers._told(ServerError("down"), event)
 
 

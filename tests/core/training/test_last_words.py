@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +40,19 @@ async def test_it_is_told_whole(
         await child.run(("dying",), {}, ignore, environ=environ, who="converter")
     assert "converter: " in caplog.text
     assert seen in caplog.text
+
+
+async def test_a_machine_that_starts_no_child_is_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def start(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    async def ignore(event: Any) -> None:
+        pass
+
+    monkeypatch.setattr(processes, "start", start)
+    with pytest.raises(
+        TrainingError, match=r"the trainer: it cannot be started.*close other programs"
+    ):
+        await child.run(("dying",), {}, ignore)

@@ -7,6 +7,7 @@ otherwise. Its faults are read from the JSON file that FAULTS names, again with 
 * `start`: `dies` (it ends with an error of the machine before it listens, or as `says` has it), `bad` (with
   one of the adapter), `slow` (503 for a while), `hangs`
 * `lora`: `ignored` (it starts, and lists none), `half` (a scale of 0.5)
+* `template`: `no_system` (it refuses that role)
 * `answer`: `500`, `cut` (it hangs up in the middle), `dies`, `split` (a token without its text, as within a
   character), `unsure` (no probabilities)
 """
@@ -108,6 +109,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._known():
             return None
         if self.path == "/apply-template":
+            roles = [message["role"] for message in body["messages"]]
+            if _faults().get("template") == "no_system" and "system" in roles:
+                return self._fail(500, "System role not supported", "server_error")
             return self._send({"prompt": json.dumps(body["messages"])})
         if self.path == "/tokenize":
             return self._send({"tokens": [1000 + byte for byte in body["content"].encode()]})

@@ -232,6 +232,48 @@ async def test_what_the_server_refuses_is_said_in_another_way(
 
 
 @pytest.mark.parametrize("path", PATHS)
+async def test_a_program_s_own_bad_value_says_nothing_of_what_others_may_send(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str
+) -> None:
+    far = strict(vllm.url)
+    body = {**requests.BODIES[path], "temperature": 1.9}
+    words = "'temperature' must be 1 here"
+    vllm.refuses = [(400, words), (400, "No."), (400, words)]
+    async with proxied(tmp_path, model=Scripted(far=far)) as ground:
+        for status in (400, 200):
+            async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+                assert response.status == status
+                await response.read()
+        assert far.manners == Manners()
+        [kept] = await ground.captured()
+    assert "temperature" not in vllm.got[-1].json
+    assert kept.temperature == 1.0
+
+
+async def test_an_answer_to_a_program_shows_that_the_server_takes_requests(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession
+) -> None:
+    """Embeddings show nothing of answers, neither what is refused nor what is taken."""
+    far = strict(vllm.url)
+    assert far.manners is not None
+    far.manners.refused = "No."
+    asked = {"model": "x", "input": "dogs", "dimensions": 3}
+    async with proxied(tmp_path, model=Scripted(far=far)) as ground:
+        for path, body, refused in (
+            ("/v1/embeddings", asked, "No."), (PATHS[0], requests.BODIES[PATHS[0]], ""),
+        ):  # fmt: skip
+            async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+                assert response.status == 200
+            assert far.manners.refused == refused
+        vllm.refuses = [(400, "this model has no embeddings")]
+        async with web.post(
+            ground.url + "/v1/embeddings", json=asked, headers=ground.bearer
+        ) as response:
+            assert response.status == 400
+    assert far.manners == Manners()
+
+
+@pytest.mark.parametrize("path", PATHS)
 async def test_a_list_of_errors_is_told(
     tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import aiohttp
 from goodbot.errors import ServerError
 from goodbot.marks import broken, whole
-from goodbot.own_model import FarSide, without_tools
+from goodbot.own_model import FarSide, with_tools, without_tools
 from goodbot.sampling import Filters, merged
 from goodbot.serving.chat import Completion
 from goodbot.serving.sse import EventStream
@@ -43,6 +44,7 @@ _DRAWN = ("frequency_penalty", "presence_penalty", "logit_bias", "seed", "min_to
 """What chat completions have, too, under the same name."""
 _SAYING = ("messages", "tools", "functions")
 """Fields that the template there makes a prompt of. Who sends a `prompt` has made it itself."""
+_BYTES_A_TOKEN = 4
 _LIMITS = {"content_filter": "stop", "function_call": "tool_calls"}
 
 
@@ -119,14 +121,29 @@ def tells(far: FarSide, asked: Asked) -> bool:
     return far.tells and not asked.narrowed
 
 
-def lifts(far: FarSide, said: Said) -> tuple[float, ...]:
+def theirs(asked: Asked, body: Json) -> frozenset[str]:
+    """Fields of chat completions whose values are the program's own."""
+    others = {
+        "max_tokens": asked.max_tokens,
+        "stop": asked.stops,
+        "parallel_tool_calls": asked.one_call,
+    }
+    return frozenset({*body, *(name for name, value in others.items() if value)})
+
+
+def lifts(far: FarSide, said: Said, asked: Asked | None = None) -> tuple[float, ...]:
     """What its filters added to the log-probs that it tells, where that is known."""
-    return (0.0,) * len(said.logprobs) if far.own and far.filters else ()
+    return (0.0,) * len(said.logprobs) if far.own and filters(far, asked) else ()
 
 
 def form(far: FarSide) -> str:
     """In which form the server wants a conversation."""
     return far.manners.form if far.manners else ""
+
+
+def temperature(far: FarSide) -> float | None:
+    """That of its answer, where it is not the one that was asked for."""
+    return far.manners.temperature if far.manners else None
 
 
 def filters(far: FarSide, asked: Asked | None = None) -> Filters:
@@ -167,7 +184,7 @@ async def answer(
     finish = "tool_calls" if said.calls else _LIMITS.get(said.finish, said.finish)
     yield End(
         said=replace(said, finish=finish, lifts=lifts(far, said)), version=far.version,
-        filters=filters(far), form=form(far),
+        filters=filters(far), form=form(far), temperature=temperature(far),
         prompt_count=counts[0] or len(said.prompt_tokens), count=counts[1] or len(said.tokens),
     )  # fmt: skip
 
@@ -245,3 +262,15 @@ def refused(far: FarSide, status: int, words: str) -> RefusedError:
     return RefusedError(
         status, f"{far.title} answers with {status}{f': {words}' if words else ''}."
     )
+
+
+def drawn(asked: Asked, temperature: float | None) -> Asked:
+    """What was asked for, with the temperature that was applied in its place."""
+    return asked if temperature is None else replace(asked, temperature=temperature)
+
+
+def estimated(asked: Asked) -> int:
+    """Tokens of a prompt, by its bytes: the daemon has no tokenizer."""
+    whole = with_tools(asked.messages, asked.tools)
+    size = sum(len(json.dumps(one, ensure_ascii=False).encode("utf-8", "replace")) for one in whole)
+    return math.ceil(size / _BYTES_A_TOKEN)

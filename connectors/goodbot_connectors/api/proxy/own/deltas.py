@@ -24,7 +24,8 @@ class End:
     filters: Filters | None = None
     """What it was drawn through, where that is not what was asked for."""
     form: str = ""
-    """As in `goodbot.server.Generated`."""
+    temperature: float | None = None
+    """Both as in `goodbot.server.Generated`."""
     prompt_count: int = 0
     count: int = 0
     """Tokens, as far as they were told."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from aiohttp import hdrs, web
 from goodbot.errors import GoodbotError, ServerError
 from goodbot.own_model import ALIAS, FarSide, Question, with_tools
 from goodbot.sampling import Filters, merged
-from goodbot.serving.manners import REFUSALS, Manners
+from goodbot.serving.manners import Attempt, Manners
 from goodbot.serving.upstream import refusal
 from goodbot.thoughts import Thought
 
@@ -52,7 +51,6 @@ _SAME: Mapping[str, Callable[[], Answer]] = {
 _STREAM = {hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8", hdrs.CACHE_CONTROL: "no-cache"}
 _ALIVE = b": thinking\n\n"
 """A comment of a stream: who did not ask for thoughts waits all the same."""
-_BYTES_A_TOKEN = 4
 _LONGEST_REFUSAL = 64 * 1024
 _MOST_FARS = 16
 """A server that is a process of ours has another port with each version."""
@@ -84,7 +82,7 @@ class OwnDoor:
             return await self._embedded(call, body)
         asked = _READ[path](body)
         if path == COUNT:
-            return json_answer({"input_tokens": _estimated(asked)})
+            return json_answer({"input_tokens": asking.estimated(asked)})
         if not asked.messages:
             raise RefusedError(400, "There is no message to answer.")
         wishes.check(body, asked)
@@ -110,7 +108,8 @@ class OwnDoor:
                     return await self._passed(request, call, session, about, far)
                 asked_there = asking.translated(far, asked, body)
                 kept_out = asking.guarded(far, asked_there)
-                async with self._asked(far, CHAT, kept_out) as response:
+                given = asking.theirs(asked, body)
+                async with self._asked(far, CHAT, kept_out, given) as (response, far):
                     deltas = asking.answer(far, response, mend=kept_out != asked_there)
                     return await self._written(request, call, session, about, deltas)
         except ServerError as error:
@@ -177,8 +176,8 @@ class OwnDoor:
 
     async def _kept(self, call: Call, session: Session, asked: Asked, end: End) -> str:
         return await self._capture.keep(
-            call, session, asked, end.said, raw=end.raw, version=end.version,
-            temperature=self._model.temperature, form=end.form,
+            call, session, asking.drawn(asked, end.temperature), end.said, raw=end.raw,
+            version=end.version, temperature=self._model.temperature, form=end.form,
             filters=self._filters(asked) if end.filters is None else end.filters,
         )  # fmt: skip
 
@@ -208,12 +207,14 @@ class OwnDoor:
                 return ""
             done = True
             return await self._capture.keep(
-                call, session, asked, replace(said, lifts=asking.lifts(far, said)), version=far.version,
+                call, session, asking.drawn(asked, asking.temperature(far)),
+                replace(said, lifts=asking.lifts(far, said, asked)), version=far.version,
                 temperature=self._model.temperature, form=asking.form(far),
                 filters=asking.filters(far, asked),
             )  # fmt: skip
 
-        async with self._asked(far, path, made) as response:
+        given = asking.theirs(asked, about.body)
+        async with self._asked(far, path, made, given) as (response, far):
             if response.content_type != "text/event-stream":
                 body = editor.whole(await response.read())
                 turn = await kept()
@@ -253,46 +254,43 @@ class OwnDoor:
             fields = ("input", "encoding_format", "dimensions")
             given = {name: body[name] for name in fields if name in body}
             made = {**given, "model": far.fields["model"]}
-            async with self._asked(far, EMBEDDINGS, made) as response:
+            async with self._asked(far, EMBEDDINGS, made, frozenset(made)) as (response, _):
                 data = await response.read()
         return web.Response(body=data, content_type="application/json")
 
     @contextlib.asynccontextmanager
     async def _asked(
-        self, far: FarSide, path: str, body: Mapping[str, Any]
-    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        self, far: FarSide, path: str, body: Mapping[str, Any], theirs: frozenset[str]
+    ) -> AsyncGenerator[tuple[aiohttp.ClientResponse, FarSide]]:
+        """The answer to a program's request, and the server with the manners that it was asked with.
+
+        `theirs`: the fields whose values are the program's. Raises RefusedError.
+        """
         there = self._fars.pop(far.url, None) or Far(
             far.url, self._connector.host.clock, reads=True
         )
         self._fars[far.url] = there  # the last one used comes last
         while len(self._fars) > _MOST_FARS:
             await self._fars.pop(next(iter(self._fars))).close()
-        manners, asked = far.manners or Manners(), path in _SAME
-        before = manners.kept()
+        # What makes embeddings tells nothing of how answers are to be asked for.
+        manners = far.manners if path in _SAME else None
+        attempt = Attempt(manners or Manners(), body, theirs)
         while True:
-            sent = manners.fitted(body) if asked else dict(body)
-            data = json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace")
+            data = json.dumps(attempt.sent, ensure_ascii=False).encode("utf-8", "replace")
             headers = asking.headers(far)
             async with there.ask(hdrs.METH_POST, far.url + path, headers, data) as response:
                 if response.status == 200:
-                    yield response
+                    attempt.taken()
+                    yield response, replace(far, manners=attempt.manners)
                     return
                 words = refusal(await response.content.read(_LONGEST_REFUSAL))
-                if not asked or not manners.learn(response.status, words, body, sent):
-                    manners.back(before, words if response.status in REFUSALS else "")
+                if not attempt.again(response.status, words):
                     raise asking.refused(far, response.status, words)
 
 
 def _shown(end: End, about: About) -> End:
     """As the program gets it: what was thought only where it asks for that."""
     return end if about.asked.thinks else replace(end, said=replace(end.said, thought=""))
-
-
-def _estimated(asked: Asked) -> int:
-    """Tokens of a prompt, by its bytes: the daemon has no tokenizer."""
-    whole = with_tools(asked.messages, asked.tools)
-    size = sum(len(json.dumps(one, ensure_ascii=False).encode("utf-8", "replace")) for one in whole)
-    return math.ceil(size / _BYTES_A_TOKEN)
 
 
 def _sentence(error: GoodbotError) -> str:

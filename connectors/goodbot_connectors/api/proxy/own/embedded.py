@@ -89,6 +89,7 @@ async def answer(model: OwnModel, question: Question, asked: Asked) -> AsyncGene
         version=generated.version if generated else None,
         filters=generated.filters if generated else None,
         form=generated.form if generated else "",
+        temperature=generated.temperature if generated else None,
         prompt_count=len(said.prompt_tokens), count=len(said.tokens),
     )  # fmt: skip
 
