@@ -92,7 +92,11 @@ class OnceAMinute(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return True
-        text = record.getMessage()
+        try:
+            text = record.getMessage()
+        except Exception:  # it does not fit its arguments: whoever logs is never stopped by that
+            text = str(record.msg)
+            record.msg, record.args = text, ()
         what = record.name, f"{text} {record.exc_info[1]!r}" if record.exc_info else text
         now = self._now()
         last, kept_back = self._said.get(what, (-math.inf, 0))

@@ -174,3 +174,17 @@ def test_b5_b9_b15_what_is_said_again_and_again_is_one_line_a_minute() -> None:
     for number in range(5000):
         said(f"different {number}")
     assert len(once._said) <= 1000, "it remembers within bounds"
+
+
+def test_what_does_not_fit_its_arguments_stops_nobody_and_is_no_flood() -> None:
+    now = 0.0
+    once = log.OnceAMinute(lambda: now)
+
+    def said() -> str:
+        record = logging.LogRecord("goodbot", logging.ERROR, "", 0, "%d of %d", ("one",), None)
+        return MaskingFormatter().format(record) if once.filter(record) else ""
+
+    assert "%d of %d" in said()
+    assert said() == ""
+    now = 61.0
+    assert "%d of %d (and 1 times before)" in said()
