@@ -51,11 +51,8 @@ def real_model() -> Path:
 def recommending(real_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same model, whose `generation_config.json` says how it is to be drawn."""
     made = tmp_path_factory.mktemp("models") / real_model.name
-    made.mkdir()
-    for file in real_model.iterdir():
-        (made / file.name).symlink_to(file)
+    shutil.copytree(real_model, made)
     said = json.loads((made / "generation_config.json").read_text())
-    (made / "generation_config.json").unlink()
     (made / "generation_config.json").write_text(json.dumps(said | MAKERS))
     return made
 

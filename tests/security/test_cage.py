@@ -36,6 +36,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[Path]:
     for directory in (model, tmp_path / "home", tmp_path / "out", tmp_path / "kept"):
         directory.mkdir()
     (model / "config.json").write_text("{}")
+    (model / "link.json").symlink_to(tmp_path / "secrets.env")
     (tmp_path / "secrets.env").write_text("TELEGRAM_BOT_TOKEN=1:secret\n")
     (tmp_path / "secrets.env").chmod(0o600)
     before = sorted(tmp_path.rglob("*"))
@@ -43,6 +44,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[Path]:
     made = {path.name for path in set(tmp_path.rglob("*")) - set(before)}
     assert made <= {"x", "adapters"}, "only where it may write is anything new"
     assert (tmp_path / "secrets.env").read_text() == "TELEGRAM_BOT_TOKEN=1:secret\n"
+    assert (tmp_path / "secrets.env").stat().st_mtime > 0
     assert (model / "config.json").read_text() == "{}"
 
 
@@ -150,6 +152,60 @@ async def test_a_model_directory_that_means_harm(
     finally:
         await server.stop()
     assert not (tmp_path / "ran").exists()
+
+
+READS = """
+import sys
+for path in sys.argv[1:]:
+    try: print(open(path).read())
+    except PermissionError: print("refused")
+"""
+
+
+async def reading(given: Path, *paths: Path) -> list[str]:
+    """What a caged child that may read `given` reads of these."""
+    process = await processes.start(
+        *processes.python("-c", READS, *map(str, paths)), cage=processes.Cage(reads=[given]),
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    return out.decode().split()
+
+
+async def test_a_link_in_a_foreign_directory_gives_nothing_but_the_hub_s_own_files(
+    tmp_path: Path,
+) -> None:
+    cache = tmp_path / "models--some--body"
+    snapshot, blobs = cache / "snapshots" / ("a" * 40), cache / "blobs"
+    for directory in (snapshot / "onnx", blobs):
+        directory.mkdir(parents=True)
+    (blobs / "one").write_text("fine")
+    (tmp_path / "secrets.env").write_text("secret")
+    (snapshot / "config.json").symlink_to("../../blobs/one")
+    (snapshot / "onnx" / "config.json").symlink_to("../../../blobs/one")
+    (snapshot / "own.json").symlink_to("config.json")
+    (snapshot / "evil.json").symlink_to("../../../secrets.env")
+    (blobs / "evil").symlink_to("../../secrets.env")
+    (snapshot / "far.json").symlink_to("../../blobs/evil")
+    names = ("config.json", "onnx/config.json", "own.json", "evil.json", "far.json")
+    found = await reading(snapshot, *(snapshot / name for name in names))
+    assert found == ["fine", "fine", "fine", "refused", "refused"]
+    blobs.rename(cache / "files")
+    blobs.symlink_to(tmp_path)  # such a cache was handed over, not made by the hub's library
+    assert await reading(snapshot, tmp_path / "secrets.env") == ["refused"]
+
+
+async def test_a_state_directory_in_what_is_shown_stays_hidden(tmp_path: Path) -> None:
+    model, state = tmp_path / "model", tmp_path / "model" / "state"
+    (state / "adapters").mkdir(parents=True)
+    for file in (model / "config.json", state / "secrets.env"):
+        file.write_text("here")
+    cage.hidden.add(str(state))
+    try:
+        found = await reading(model, model / "config.json", state / "secrets.env")
+    finally:
+        cage.hidden.discard(str(state))
+    assert found == ["here", "refused"]
 
 
 async def test_what_lies_in_something_larger_is_still_hidden(tmp_path: Path) -> None:

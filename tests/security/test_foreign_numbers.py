@@ -61,6 +61,32 @@ def test_s10_nobody_waits_for_what_is_no_plain_file(model: Path, name: str, kind
         check(model)
 
 
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "note.txt"])
+def test_a_link_out_of_a_model_s_directory_is_no_file_of_it(
+    model: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "private").write_text("{}")
+    (model / name).unlink(missing_ok=True)
+    (model / name).symlink_to(tmp_path / "private")
+    with pytest.raises(ConfigError, match=f"{name} is a link out of the model's directory"):
+        check(model)
+
+
+def test_a_snapshot_of_the_hub_s_cache_links_to_its_own_files(model: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "models--some--body"
+    snapshot = cache / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True)
+    model.rename(cache / "blobs")
+    for file in (cache / "blobs").iterdir():
+        (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
+    check(snapshot)
+    (snapshot / "config.json").unlink()
+    (snapshot / "config.json").symlink_to("../../../private")
+    (tmp_path / "private").write_text("{}")
+    with pytest.raises(ConfigError, match="is a link out of"):
+        check(snapshot)
+
+
 def test_s10_a_text_without_end_is_not_read(model: Path) -> None:
     with (model / "tokenizer.json").open("r+b") as file:
         file.truncate(300 << 20)  # a hole: it takes no space

@@ -27,12 +27,13 @@ def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
         prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # who is not root has none to lose
     prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if landlock.abi():
+        hidden = told["hidden"]
+        seen = [
+            *places.system(hidden, command),
+            *(found for path in reads for found in places.shown(path, hidden)),
+        ]
         rules = [
-            *(
-                (path, landlock.READ if whole else landlock.LIST)
-                for path, whole in places.system(told["hidden"], command)
-            ),
-            *((path, landlock.READ) for path in reads),
+            *((path, landlock.READ if whole else landlock.LIST) for path, whole in seen),
             *((path, landlock.USE | landlock.READ) for path in places.devices()),
             *((path, landlock.RUN) for path in places.programs(command[0])),
             *((path, landlock.WRITE) for path in (*writes, places.SHARED_MEMORY)),

@@ -30,7 +30,7 @@ def has_gpu() -> bool:
 
 
 def devices() -> list[str]:
-    """Those of them that are there."""
+    """Those of `DEVICES` that are there."""
     return [path for pattern in DEVICES for path in glob.glob(pattern)]
 
 
@@ -49,14 +49,28 @@ def system(hidden: Sequence[str], command: Sequence[str]) -> Iterator[tuple[str,
 
 
 def told(places: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
-    """What is read of what we are told, with the files that links in it lead to, and what is written."""
-    reads: list[str] = []
-    for path in places["reads"]:
-        reads.append(path)
-        for file in Path(path).iterdir() if os.path.isdir(path) else ():
-            if file.is_symlink() and file.is_file():
-                reads.append(os.path.realpath(file))
+    """What is read of what we are told, and what is written.
+
+    Where a link in a foreign directory leads to is not read for it. The hub's cache is what we know: there
+    a snapshot links to the files beside it, and those belong to it.
+    """
+    reads = [one for path in places["reads"] for one in (path, *blobs(path))]
     return reads, list(places["writes"])
+
+
+def blobs(path: str | Path) -> list[str]:
+    """Where the files of a snapshot of the hub's cache lie: `models--*/snapshots/COMMIT` → `blobs`."""
+    snapshots = Path(path).absolute().parent
+    place = snapshots.parent / "blobs"
+    known = snapshots.name == "snapshots" and place.parent.name.startswith("models--")
+    return [str(place)] if known and place.is_dir() and not place.is_symlink() else []
+
+
+def shown(root: str, hidden: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """What we are told to show, but for what is hidden further in; False: its names only."""
+    root = os.path.realpath(root)
+    inside = [real for path in hidden if (real := os.path.realpath(path)) != root]
+    yield from _around(root, inside)
 
 
 def programs(command: str) -> list[str]:

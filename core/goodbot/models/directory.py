@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from goodbot.cage.places import blobs
 from goodbot.errors import ConfigError
 
 DEMO = "demo"
@@ -104,21 +105,28 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def refuse_odd_files(path: Path) -> None:
-    """Refuse a model directory with a pipe or a device in it, or a text without end. Raises ConfigError.
+    """Refuse a model directory with a pipe, a device, a text without end or a link out of it in it.
 
-    Whoever opens a pipe waits until somebody writes, and many libraries open these files.
+    Whoever opens a pipe waits until somebody writes, and many libraries open these files. A link of
+    somebody else's could name any file of ours. Raises ConfigError.
     """
     try:
         found = [Path(entry) for entry in os.scandir(path)]
     except OSError:
         return  # whoever reads a file there says it
+    own = [Path(place).resolve() for place in (path, *blobs(path))]
     for file in found:
         try:
             about = file.stat()
+            real = file.resolve() if file.is_symlink() else None
         except OSError:
             continue
         if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
             raise ConfigError(f"{file} is no plain file: take it out of the model's directory")
+        if real is not None and not any(map(real.is_relative_to, own)):
+            raise ConfigError(
+                f"{file} is a link out of the model's directory: put the file itself there"
+            )
         if file.suffix in _TEXTS and about.st_size > _LONGEST_TEXT:
             raise ConfigError(f"{file} has {about.st_size >> 20} MB: no model's file is so long")
 
