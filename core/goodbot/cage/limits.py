@@ -8,44 +8,44 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 
+from goodbot import cgroups
 from goodbot.cage.places import has_gpu
 
 _FILES = 4096
 _SPARE = 4 << 30
 _TIMES = 4
-"""Of the files that it reads, what one file that it writes may have: float32 of a model that is 8 bits."""
+"""One file that it writes may be so many times as large as all that it reads: 8 bits become float32."""
 _FIRST_TO_GO = 250
-"""Beside the daemon's 0, where the kernel looks for somebody to end when memory runs out."""
+"""The daemon has 0: the kernel ends this one first when memory runs out."""
 
 
 def limit(reads: Sequence[str]) -> None:
-    """Files, memory and handles, as they fit to what is read.
+    """Limit files, memory and handles, by the size of what is read.
 
-    Memory is what the machine has, and the model's own size, whose mappings cost none. A GPU's driver
-    reserves addresses beyond any measure: there the kernel decides who goes when memory is out.
+    Memory is limited to what the machine has and the model's own size: its mappings cost none. A GPU's
+    driver reserves far more addresses than there is memory; there the kernel alone decides.
     """
-    size = sum(map(_size, reads))
-    _lower(resource.RLIMIT_FSIZE, _SPARE + _TIMES * size)
+    held = sum(map(size, reads))
+    _lower(resource.RLIMIT_FSIZE, _SPARE + _TIMES * held)
     _lower(resource.RLIMIT_NOFILE, _FILES)
     if not has_gpu():
-        _lower(resource.RLIMIT_DATA, _memory() + size + _SPARE)
+        _lower(resource.RLIMIT_DATA, memory() + held + _SPARE)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(_FIRST_TO_GO), encoding="ascii")
 
 
-def _memory() -> int:
-    """Of this machine, or of the container that we are in."""
+def memory(root: Path = Path("/")) -> int:
+    """Bytes of this machine, or of the tightest control group that we are in. `root` holds `proc`, `sys`."""
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with contextlib.suppress(OSError, ValueError):
-        return min(whole, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    return whole
+    return min([whole, *(group.limit for group in cgroups.memory(root))])
 
 
-def _size(path: str) -> int:
-    """Of a file, or of the files right in a directory."""
+def size(path: str) -> int:
+    """Of a file, or of the files right in a directory: what links name is none of it."""
     with contextlib.suppress(OSError):
         if os.path.isdir(path):
-            return sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
+            found = (entry for entry in os.scandir(path) if entry.is_file(follow_symlinks=False))
+            return sum(entry.stat().st_size for entry in found)
         return os.stat(path).st_size
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from goodbot import cgroups
 from goodbot.pressure.nvidia import visible_device
 from goodbot.pressure.tool import ask
 
@@ -112,49 +113,7 @@ def available_memory(root: Path = Path("/")) -> int:
                 free = int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
-    return min([free, *_left_in_groups(root)])
-
-
-def _left_in_groups(root: Path) -> Iterator[int]:
-    """What the control group that we are in, and each one above it, leaves."""
-    try:
-        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, path = line.split(":", 2) if line.count(":") >= 2 else ("", "-", "")
-        if controllers == "":
-            mount, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            mount = root / "sys/fs/cgroup/memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-        else:
-            continue
-        parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-        # In a container the path may be the host's: then only the mount itself is there.
-        for count in range(len(parts), -1, -1):
-            group = mount.joinpath(*parts[:count])
-            limit, used = _number(group / names[0]), _number(group / names[1])
-            if limit is not None and limit < 1 << 50:
-                yield max(0, limit - max(0, (used or 0) - _stat(group, names[2])))
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):  # `max`: no limit
-        return None
-
-
-def _stat(group: Path, name: str) -> int:
-    """Pages of files that the system would give up, which count as used."""
-    try:
-        for line in (group / "memory.stat").read_text(encoding="ascii").splitlines():
-            if line.startswith(f"{name} "):
-                return int(line.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass
-    return 0
+    return min([free, *(max(0, group.limit - group.used) for group in cgroups.memory(root))])
 
 
 @cache
