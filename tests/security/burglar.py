@@ -26,6 +26,14 @@ def system(name: str, *arguments: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
+def post(name: bytes) -> None:
+    """Make a queue that others can open, as far as it can be made."""
+    libc.mq_open.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
+    if libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    libc.mq_unlink(name)
+
+
 def grow(path: str) -> None:
     with open(path, "wb") as file:
         os.ftruncate(file.fileno(), 1 << 46)
@@ -50,6 +58,7 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
     model = Path(told["model"])
     home, secrets = model.parent / "home", model.parent / "secrets.env"
     parent = os.getppid()
+    kept = open("kept", "wb")  # noqa: SIM115  as long as this process
     forbidden: dict[str, Callable[[], object]] = {
         "connect": lambda: socket.create_connection(("127.0.0.1", told.get("port", 9)), 5),
         "socket v6": lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
@@ -64,6 +73,15 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "secrets' mode": lambda: os.chmod(secrets, 0o666),
         "secrets' name": lambda: os.rename(secrets, "secrets"),
         "a hard link": lambda: os.link(secrets, "hard"),
+        "secrets by a link of the model": (model / "link.json").read_bytes,
+        "the mode of an open file": lambda: os.fchmod(sys.stdin.fileno(), 0o666),
+        "the owner of an open file": lambda: os.fchown(sys.stdin.fileno(), os.getuid(), os.getgid()),
+        "an attribute of an open file": lambda: os.setxattr(kept.fileno(), "user.x", b"x"),
+        "the secrets' time": lambda: os.utime(secrets, (0, 0)),
+        "shared memory": lambda: system("shmget", 0, 4096, 0o1600),
+        "semaphores": lambda: system("semget", 0, 1, 0o1600),
+        "a queue": lambda: system("msgget", 0, 0o1600),
+        "a POSIX queue": lambda: post(b"/goodbot-burglar"),
         "no secrets": lambda: os.truncate(secrets, 0),
         "list home": lambda: os.listdir(home),
         "write home": lambda: (home / ".bashrc").write_text("evil"),

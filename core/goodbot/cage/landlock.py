@@ -2,7 +2,7 @@
 
 By the kernel's own calls (landlock(7)), which glibc has no names for. What a kernel's ABI does not know is
 not asked of it: before 2 nothing moves between directories, before 3 `truncate` is not governed, before 6
-signals and abstract sockets are not. `goodbot.cage.seccomp` stands behind the last two.
+signals and abstract sockets are not. `goodbot.cage.seccomp` stands behind all but the first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Linux' seccomp: which calls of the kernel this process and all that it becomes may make.
 
-What reads foreign files needs no socket, no other process and no new process of its own, no mount and
-no change of rights; those calls are refused with an error (EPERM), all others stay. It knows x86-64 and
-64-bit ARM.
+What reads foreign files needs no socket, no other process and no new process of its own, no mount, no
+change of rights, times or attributes, and no memory, semaphores or queues that others can open; those
+calls are refused with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
 """
 
 from __future__ import annotations
@@ -33,10 +33,16 @@ REFUSED: dict[str, tuple[int, int]] = {
     "pidfd_send_signal": (424, 424), "pidfd_open": (434, 434), "pidfd_getfd": (438, 438),
     "process_madvise": (440, 440), "process_mrelease": (448, 448), "tkill": (200, 130),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
-    "chmod": (90, -1), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, -1),
-    "lchown": (94, -1), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "truncate": (76, 45), "chmod": (90, -1), "fchmod": (91, 52), "fchmodat": (268, 53),
+    "fchmodat2": (452, 452), "chown": (92, -1), "fchown": (93, 55), "lchown": (94, -1),
+    "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
     "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
-    "removexattrat": (466, 466), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
+    "fremovexattr": (199, 16), "removexattrat": (466, 466), "utime": (132, -1), "utimes": (235, -1),
+    "futimesat": (261, -1), "utimensat": (280, 88), "file_setattr": (469, 469), "shmget": (29, 194),
+    "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193), "semctl": (66, 191),
+    "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
+    "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181), "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
     "chroot": (161, 51), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
@@ -92,16 +98,14 @@ def _program(machine: str, own: int) -> Iterator[bytes]:
     # glibc asks for `clone3` first, whose flags a filter cannot see, and then for `clone`.
     yield from [_step(_EQUAL, 435, 0, 1), _step(_RETURN, _REFUSE | errno.ENOSYS)]
     yield from _only(number(56, 220), 0, [_THREAD], mask=_THREAD)
-    yield from _only(
-        number(53, 199), 1, [_STREAM], mask=_KIND
-    )  # the only kind that stays connected
+    # socketpair: the only kind that stays connected
+    yield from _only(number(53, 199), 1, [_STREAM], mask=_KIND)
     yield from _only(number(62, 129), 0, [own])  # kill
     yield from _only(number(234, 131), 0, [own])  # tgkill
     yield from _only(number(302, 261), 0, [0, own])  # prlimit64
     yield from _only(number(157, 167), 0, [_PDEATHSIG], but=True)  # prctl
-    yield from _only(
-        number(16, 29), 1, [_TIOCSTI, _TIOCLINUX], but=True
-    )  # ioctl: typing for others
+    # ioctl: typing for others
+    yield from _only(number(16, 29), 1, [_TIOCSTI, _TIOCLINUX], but=True)
     yield _step(_RETURN, _ALLOW)
 
 
