@@ -128,7 +128,7 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _taken(source: Path, into: Path, base: Base, most: int = MAX_WEIGHTS) -> tuple[list[str], str]:
+def _taken(source: Path, into: Path, base: Base, most: int) -> tuple[list[str], str]:
     """A private copy of what counts, of `most` bytes; returns notes, and what it is called."""
     if source.is_file() and source.suffix in (".safetensors", ".bin", ".pt", ".gguf"):
         raise AdapterError(f"{source.name} alone is no adapter: name the directory that it lies in")

@@ -19,7 +19,7 @@ def main(told: dict[str, Any], command: list[str]) -> None:
     for number in (
         signal.SIGPIPE,
         signal.SIGXFSZ,
-    ):  # Python ignores them, and a program inherits that
+    ):  # Python ignores them, and what it becomes would
         signal.signal(number, signal.SIG_DFL)
     try:
         if told["cage"] and sys.platform == "linux":

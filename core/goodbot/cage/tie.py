@@ -1,4 +1,4 @@
-"""A child that ends with its parent, however that ends and from the child's first instruction on."""
+"""A child ends with its parent, however the parent ends, and from the child's first instruction on."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _PR_SET_PDEATHSIG = 1
 
 def tie(parent: int) -> None:
     """From here on this process, whatever it becomes by `exec`, is killed when `parent` ends."""
-    if sys.platform.startswith("linux"):
+    if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    elif sys.platform != "win32" and hasattr(select, "kqueue"):
-        _watched(parent)
+    else:
+        _watch(parent)
     if os.getppid() != parent:  # it has ended before it could be watched
         os._exit(1)
 
 
 if sys.platform != "linux":
 
-    def _watched(parent: int) -> None:
-        """A process of its own waits for either to end. It holds none of our pipes."""
+    def _watch(parent: int) -> None:
+        """Leave a process behind that waits for either to end. It holds none of our pipes."""
         ours = os.getpid()
         ready, tell = os.pipe()
         if os.fork():
@@ -55,7 +55,3 @@ if sys.platform != "linux":
             if ended == parent:
                 os.kill(ours, signal.SIGKILL)
             os._exit(0)
-else:
-
-    def _watched(parent: int) -> None:
-        """Linux needs no watch."""

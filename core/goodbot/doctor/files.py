@@ -123,6 +123,9 @@ def _mounted_on_macos() -> Iterable[tuple[str, str]]:
 async def locked_up(examined: Examined) -> Sequence[Check]:
     """Whether what reads other people's models and adapters can do nothing but that."""
     if lacking := await asyncio.to_thread(cage.missing):
+        if sys.platform == "darwin":
+            text = "sandbox-exec does not work here: nothing that reads models or adapters starts"
+            return [fail("cage", text, "start goodbot outside of any other sandbox")]
         text = f"this machine has no {' and no '.join(lacking)}"
         fix = "use only models and adapters of people whom you trust"
         return [
