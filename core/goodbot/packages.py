@@ -19,9 +19,13 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from goodbot import processes
+from goodbot import processes, proxies
 
 NAME = "goodbot"
+_NEEDED = (
+    *proxies.VARIABLES, "SSL_CERT_*", "NETRC", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CC", "CXX", "CFLAGS",
+    "LDFLAGS",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,12 @@ def install_command(extra: str) -> tuple[str, ...] | None:
     if not names or (not pip and shutil.which("uv") is None):
         return None
     return (*(processes.python("-m", "pip", "install") if pip else _installer()), *names)
+
+
+def install_environment() -> dict[str, str]:
+    """What an installer gets of ours: how this machine reaches its package index, and as whom."""
+    own = [name for name in os.environ if name.startswith(("PIP_", "UV_"))]
+    return processes.child_environment(*_NEEDED, secrets=own)
 
 
 def pip_line(*words: str) -> str:

@@ -8,7 +8,6 @@ instruction on (`goodbot.cage` is what runs first). With a `Cage` it can do litt
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import json
 import os
@@ -17,13 +16,15 @@ import site
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from goodbot import cage as cages
+from goodbot import scratch
+from goodbot.scratch import Scratch
 
 _KEPT = (
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLUMNS", "TMPDIR",
@@ -33,12 +34,6 @@ _KEPT = (
     "OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "GGML_*",
 )  # fmt: skip
 """Of our environment, what any child may need: where things are, and which processors to use."""
-PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-PIP = (
-    *PROXIES, *map(str.lower, PROXIES), "PIP_*", "UV_*", "SSL_CERT_*", "NETRC", "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE", "CC", "CXX", "CFLAGS", "LDFLAGS",
-)  # fmt: skip
-"""What an installer needs besides: how this machine reaches its package index."""
 _XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
 _CACHES = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "TRITON_CACHE_DIR")
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "KEY")
@@ -50,7 +45,7 @@ Done = subprocess.CompletedProcess[str]
 """A program that has ended: its `returncode`, `stdout` and `stderr`."""
 
 
-_SCRATCH = "goodbot-child-"
+_SCRATCH = "goodbot-own-"
 _sweeping: set[asyncio.Task[None]] = set()
 
 
@@ -64,12 +59,15 @@ class Cage:
     """Directories that are there. One of its own, which goes when it ends, comes on top."""
 
 
-def child_environment(*more: str) -> dict[str, str]:
+def child_environment(*more: str, secrets: Collection[str] = ()) -> dict[str, str]:
     """What a child gets of our environment: no tokens, no other code, and no way to a hub's network.
 
-    `more` are the names or patterns that this child needs besides.
+    `more` are the names or patterns that this child needs besides; what sounds like a secret is not
+    among them. `secrets` are the names of those that this child is there to use.
     """
-    kept = {name: value for name, value in os.environ.items() if _kept(name, more)}
+    kept = {
+        name: value for name, value in os.environ.items() if name in secrets or _kept(name, more)
+    }
     return {
         **kept,
         "HF_HUB_OFFLINE": "1",
@@ -97,15 +95,16 @@ async def start(
     environ = child_environment() if environ is None else environ
     if cage is None:
         return await _there(_through(command, environ), env=environ, cwd=cwd, **options)
-    scratch = _scratch()
+    await asyncio.to_thread(sweep)
+    own = Scratch(_place(), _SCRATCH)
     try:
-        environ = {**environ, **_at_home(scratch)}
-        words = _through(command, environ, cage, scratch)
-        process = await _there(words, env=environ, cwd=scratch, **options)
+        environ = {**environ, **_at_home(own.path)}
+        words = _through(command, environ, cage, own.path)
+        process = await _there(words, env=environ, cwd=own.path, **options)
     except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
+        own.remove()  # nobody has written into it yet
         raise
-    task = asyncio.create_task(_swept(process, scratch), name="a child's own directory")
+    task = asyncio.create_task(_swept(process, own), name="a child's own directory")
     _sweeping.add(task)
     task.add_done_callback(_sweeping.discard)
     return process
@@ -157,6 +156,20 @@ def ends(process: Running, seconds: float) -> bool:
     return True
 
 
+def abandoned() -> list[Path]:
+    """What the children of a goodbot that was killed had for themselves; changes nothing."""
+    return scratch.abandoned(_place(), _SCRATCH)
+
+
+def sweep() -> None:
+    """Delete that."""
+    scratch.sweep(_place(), _SCRATCH)
+
+
+def _place() -> Path:
+    return Path(tempfile.gettempdir())
+
+
 def _through(
     command: Sequence[str], environ: Mapping[str, str], cage: Cage | None = None,
     scratch: Path | None = None,
@@ -175,26 +188,6 @@ def _through(
     return python("-m", "goodbot.cage", json.dumps(told), os.path.abspath(program), *command[1:])
 
 
-def _scratch() -> Path:
-    """A directory for one child; those whose goodbot has died go."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
-        owner = path.name.removeprefix(_SCRATCH).partition("-")[0]
-        with contextlib.suppress(FileNotFoundError):  # another goodbot sweeps, too
-            if path.lstat().st_uid == os.getuid() and not _lives(owner):
-                shutil.rmtree(path, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-")).resolve()
-
-
-def _lives(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def _at_home(scratch: Path) -> dict[str, str]:
     """Where a child keeps what its libraries would keep in a person's home, which it cannot see."""
     here = str(scratch)
@@ -204,16 +197,18 @@ def _at_home(scratch: Path) -> dict[str, str]:
     }
 
 
-async def _swept(process: asyncio.subprocess.Process, scratch: Path) -> None:
+async def _swept(process: asyncio.subprocess.Process, own: Scratch) -> None:
     try:
         await process.wait()
-    finally:  # also where the event loop ends before the child has
-        shutil.rmtree(scratch, ignore_errors=True)
+    except asyncio.CancelledError:  # the event loop ends before the child has
+        own.remove()
+        raise
+    await asyncio.to_thread(own.remove)
 
 
 def _kept(name: str, more: Sequence[str]) -> bool:
-    secret = any(word in name for word in _SECRET)
-    return name in more or (not secret and any(fnmatchcase(name, one) for one in (*_KEPT, *more)))
+    secret = any(word in name.upper() for word in _SECRET)
+    return not secret and any(fnmatchcase(name, one) for one in (*_KEPT, *more))
 
 
 async def _there(command: Sequence[str], **options: Any) -> asyncio.subprocess.Process:

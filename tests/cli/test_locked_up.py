@@ -41,7 +41,7 @@ def test_what_holds_the_model_is_locked_up(running: Bot) -> None:
     words = (sampler / "environ").read_bytes().decode().split("\0")
     environ = dict(word.split("=", 1) for word in words if word)
     own = (sampler / "cwd").resolve()
-    assert own.name.startswith("goodbot-child-")
+    assert own.name.startswith("goodbot-own-")
     assert {environ["HOME"], environ["TMPDIR"]} == {str(own)}
     handles = {
         (entry.name, entry.readlink().name.partition(":")[0])

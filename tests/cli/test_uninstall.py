@@ -13,11 +13,13 @@ from pathlib import Path
 
 import keyring
 import pytest
+from goodbot import processes
 from goodbot.backups.make import make
 from goodbot.backups.restore import prepared, swap
 from goodbot.cli import main
 from goodbot.lock import HomeLock
 from goodbot.models import fetched
+from goodbot.scratch import Scratch
 from goodbot.secrets import SecretStore
 from keyring.backend import KeyringBackend
 
@@ -65,6 +67,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ring: Ring) -> Fake
     """A person's machine before goodbot: a service manager, dot files, a model of somebody else's."""
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.delenv(TOKEN, raising=False)
+    (tmp_path / "tmp").mkdir()  # the machine's own may have those of another session in it
+    monkeypatch.setattr(processes, "_place", lambda: tmp_path / "tmp")
     made = FakeManager(tmp_path, monkeypatch, ("systemctl", "loginctl"))
     (made.person / ".bashrc").write_text("alias ll=ls\n")
     (made.person / ".config").mkdir()  # where it is missing, an empty one stays
@@ -339,6 +343,25 @@ def test_what_cannot_be_removed_is_said_and_fails(
         lock.release()
     assert "does not stop: end it first" in capsys.readouterr().out
     assert (home / "goodbot.db").exists()
+
+
+def test_what_children_of_a_killed_goodbot_had_goes_too(
+    machine: FakeManager, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = lived_in(machine)
+    place = tmp_path / "tmp"
+    left = [place / f"{processes._SCRATCH}{name}" for name in ("a", "b")]
+    for directory in left:
+        (directory / "cache").mkdir(parents=True)
+    lives = Scratch(place, processes._SCRATCH)
+    assert main(["uninstall", "--dry-run", "--keep-data"]) == 0
+    assert f"{left[0]} and 1 like it" in capsys.readouterr().out
+    assert all(directory.exists() for directory in left)
+    assert main(["uninstall", "--yes", "--keep-data"]) == 0
+    assert list(place.iterdir()) == [lives.path], "another goodbot's child has it"
+    assert home.exists()
+    lives.remove()
+    assert list(place.iterdir()) == []
 
 
 def test_a_running_goodbot_is_stopped_first(machine: FakeManager) -> None:

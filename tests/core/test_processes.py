@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from goodbot import processes
+from goodbot import packages, processes, scratch
+from goodbot.scratch import Scratch
 
 from tests.core.builders import until
 from tests.support import patience
@@ -198,19 +202,84 @@ async def test_a_program_that_is_none_says_so(tmp_path: Path) -> None:
         processes.run("sleep", "600", seconds=0.01)
 
 
-def test_a_scratch_directory_that_another_goodbot_sweeps_first_is_no_error(
+def test_only_what_nobody_holds_is_swept(tmp_path: Path) -> None:
+    """Whatever its name says of process ids: in a container each goodbot is number 1."""
+    root = tmp_path / "root"
+    root.mkdir()
+    left = root / f"x-{os.getpid()}"
+    (left / "deep").mkdir(parents=True)
+    held, other = Scratch(root, "x-"), root / "y-left"
+    other.mkdir()
+    (root / "x-file").write_text("")
+    (tmp_path / "kept").mkdir()
+    (root / "x-link").symlink_to(tmp_path / "kept")
+    assert scratch.abandoned(root, "x-") == [left]
+    scratch.sweep(root, "x-")
+    assert {*root.iterdir()} == {held.path, other, root / "x-file", root / "x-link"}
+    assert (tmp_path / "kept").exists()
+    held.remove()
+    assert not held.path.exists()
+
+
+def test_one_that_is_swept_before_it_is_held_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes.tempfile, "gettempdir", lambda: str(tmp_path))
+    real: Any = scratch.tempfile.mkdtemp
+    swept: list[str] = []
+
+    def mkdtemp(**options: Any) -> str:
+        made = str(real(**options))
+        if not swept:
+            scratch.sweep(tmp_path)
+            swept.append(made)
+        return made
+
+    monkeypatch.setattr(scratch.tempfile, "mkdtemp", mkdtemp)
+    held = Scratch(tmp_path)
+    assert not Path(swept[0]).exists()
+    assert [*tmp_path.iterdir()] == [held.path]
+    assert scratch.abandoned(tmp_path) == []
+    held.remove()
+
+
+async def test_directories_of_children_are_swept_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
-    (tmp_path / f"{processes._SCRATCH}0-left").mkdir()
-    real = Path.glob
+    left = tmp_path / f"{processes._SCRATCH}left"
+    left.mkdir()
+    threads, real = dict[str, threading.Thread](), shutil.rmtree
 
-    def glob(self: Path, pattern: str) -> list[Path]:
-        found = [*real(self, pattern)]
-        for path in found:
-            path.rmdir()
-        return found
+    def rmtree(path: Path, **options: Any) -> None:
+        threads[Path(path).name] = threading.current_thread()
+        real(path, **options)
 
-    monkeypatch.setattr(Path, "glob", glob)
-    assert processes._scratch().is_dir()
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    process = await processes.start(
+        *processes.python("-c", "import os; print(os.getcwd())"), cage=processes.Cage(),
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    own = Path(out.decode().strip())
+    await until(lambda: not own.exists(), seconds=30)
+    assert {*threads} == {left.name, own.name}
+    assert threading.main_thread() not in threads.values()
+
+
+# -- with no secrets
+
+
+def test_a_secret_passes_only_to_whom_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MY_API_TOKEN", "MY_PLACE", "MY_Password", "LC_secret", "PIP_INDEX_URL",
+                 "PIP_KEYRING_PROVIDER", "UV_INDEX_OURS_PASSWORD", "https_proxy", "HF_TOKEN"):  # fmt: skip
+        monkeypatch.setenv(name, "here")
+
+    def kept(environ: dict[str, str]) -> set[str]:
+        return {name for name, value in environ.items() if value == "here"}
+
+    assert kept(processes.child_environment()) == set()
+    assert kept(processes.child_environment("MY_*", "MY_API_TOKEN")) == {"MY_PLACE"}
+    assert kept(processes.child_environment(secrets=["MY_API_TOKEN"])) == {"MY_API_TOKEN"}
+    assert kept(packages.install_environment()) == {
+        "PIP_INDEX_URL", "PIP_KEYRING_PROVIDER", "UV_INDEX_OURS_PASSWORD", "https_proxy",
+    }  # fmt: skip

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -101,10 +99,13 @@ async def test_each_forbidden_thing_is_refused(
     assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])
 
 
-async def test_its_own_directory_goes_with_it(house: Path) -> None:
+async def test_its_own_directory_goes_with_it(
+    house: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path_factory.mktemp("tmp")
+    monkeypatch.setattr(processes, "_place", lambda: place)
     await trained(house, "train")
-    ours = f"{processes._SCRATCH}{os.getpid()}-*"
-    await until(lambda: list(Path(tempfile.gettempdir()).glob(ours)) == [], seconds=30)
+    await until(lambda: list(place.iterdir()) == [], seconds=30)
 
 
 def hostile(tmp_path: Path, template: str) -> Path:

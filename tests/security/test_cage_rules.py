@@ -35,7 +35,7 @@ def test_of_what_a_mac_s_child_may_read_the_place_further_in_decides(
     )
     profile = macos.profile(reads, [str(tmp_path / "home" / "out")], hidden)
     for path, allowed in {
-        "/Users/me/.ssh/id_rsa": False,
+        str(Path("/Users") / "me" / ".ssh"): False,
         "/Volumes/other": False,
         "/Volumes/models/one/config.json": True,
         "/System/Library/x": True,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from goodbot.adapters import archive, importing
 from goodbot.adapters.base import Base
-from goodbot.adapters.files import plain, read
+from goodbot.adapters.files import MAX_WEIGHTS, plain, read
 from goodbot.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, Manifest, publish
 from goodbot.adapters.weights import check_weights, pairs, require_fit
 from goodbot.errors import AdapterError
@@ -353,7 +353,7 @@ def test_an_archive_of_another_base_is_not_brought_in(tmp_path: Path) -> None:
     (model.path / "tokenizer_config.json").write_text('{"chat_template": "other"}')
     (tmp_path / "into").mkdir()
     with pytest.raises(AdapterError, match="has changed since v7 was trained"):
-        importing._taken(path, tmp_path / "into", Base.of(model))
+        importing._taken(path, tmp_path / "into", Base.of(model), MAX_WEIGHTS)
 
 
 @pytest.mark.parametrize(
@@ -367,9 +367,9 @@ def test_nothing_pickled_is_ever_opened(tmp_path: Path, name: str) -> None:
     (source / "modeling.py").write_text("raise SystemExit(open('canary', 'w'))")
     (tmp_path / "into").mkdir()
     with pytest.raises(AdapterError, match=r"neither .* nothing that is pickled"):
-        importing._taken(source, tmp_path / "into", Base.of(base(tmp_path)))
+        importing._taken(source, tmp_path / "into", Base.of(base(tmp_path)), MAX_WEIGHTS)
     with pytest.raises(AdapterError, match="no adapter"):
-        importing._taken(source / name, tmp_path / "into", Base.of(base(tmp_path)))
+        importing._taken(source / name, tmp_path / "into", Base.of(base(tmp_path)), MAX_WEIGHTS)
     assert list((tmp_path / "into").iterdir()) == []
 
 
@@ -378,7 +378,7 @@ def test_of_a_directory_only_what_counts_is_copied(tmp_path: Path) -> None:
     for name in ("modeling.py", "optimizer.pt", "README.md", "tokenizer.json"):
         (source / name).write_text("x")
     (tmp_path / "into").mkdir()
-    notes, label = importing._taken(source, tmp_path / "into", Base.of(base(tmp_path)))
+    notes, label = importing._taken(source, tmp_path / "into", Base.of(base(tmp_path)), MAX_WEIGHTS)
     assert notes[0].isprintable()
     assert {entry.name for entry in (tmp_path / "into").iterdir()} == {CONFIG, WEIGHTS}
     assert (label, len(notes)) == ("the PEFT directory source", 1)

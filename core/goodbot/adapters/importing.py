@@ -12,8 +12,6 @@ import contextlib
 import json
 import os
 import re
-import secrets
-import shutil
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +28,14 @@ from goodbot.errors import AdapterError, ConfigError
 from goodbot.models import ResolvedModel, architecture
 from goodbot.models.directory import read_config
 from goodbot.processes import child_environment
+from goodbot.scratch import Scratch, sweep
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.backup import require_space
 
 FOLDER = "imports"
 MLX_WEIGHTS = "adapters.safetensors"
 
-_NAME = re.compile(r"[0-9]{1,10}-[0-9a-f]{16}")
+_NAME = re.compile(r"[a-z0-9_]{8}")
 _ABOUT = "source.txt"
 _CHUNK = 1 << 20
 _NEUTRAL = {"mean": 0.0, "weight": 0.0}
@@ -60,7 +59,11 @@ async def prepared(
 
     Raises AdapterError with what is wrong with it, StoreFullError, OSError.
     """
-    folder = _folder(home)
+    root = home / FOLDER
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    sweep(root)
+    own = Scratch(root)
+    folder = own.path
     try:
         foreign, adapter = folder / "foreign", folder / "adapter"
         foreign.mkdir(mode=0o700)
@@ -72,7 +75,7 @@ async def prepared(
         (folder / _ABOUT).write_text(_plain(label), encoding="utf-8")
         yield Prepared(name=folder.name, notes=tuple(notes))
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        own.remove()
 
 
 def ready(home: Path, name: str, model: ResolvedModel, base: Base) -> tuple[Path, Manifest]:
@@ -103,29 +106,6 @@ def record(adapter: Path, root: Path, given: Manifest, now: float) -> AdapterRow
 def _require_place(adapter: Path, model: ResolvedModel) -> None:
     config = _config(adapter)
     require_fit(pairs(check_weights(adapter / WEIGHTS), config), read_config(model.path))
-
-
-def _folder(home: Path) -> Path:
-    """A new directory of this process; those of processes that have died are removed."""
-    folder = home / FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for entry in folder.iterdir():
-        pid = entry.name.partition("-")[0]
-        if not (pid.isdecimal() and _lives(int(pid))):
-            shutil.rmtree(entry, ignore_errors=True)
-    made = folder / f"{os.getpid()}-{secrets.token_hex(8)}"
-    made.mkdir(mode=0o700)
-    return made
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _taken(source: Path, into: Path, base: Base, most: int) -> tuple[list[str], str]:

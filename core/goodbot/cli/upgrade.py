@@ -88,9 +88,7 @@ def _available(installed: str) -> str | None:
         f"{NAME}>={installed}",
     )  # fmt: skip
     try:
-        done = processes.run(
-            *command, seconds=_SECONDS, environ=processes.child_environment(*processes.PIP)
-        )
+        done = processes.run(*command, seconds=_SECONDS, environ=packages.install_environment())
     except TimeoutError:
         raise GoodbotError(
             f"the package index did not answer within {_SECONDS:.0f} s: try again later"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from goodbot.leaving.data import home, restores
-from goodbot.leaving.machine import daemon, service, sockets
+from goodbot.leaving.machine import daemon, scratch, service, sockets
 from goodbot.leaving.platforms import platforms, tokens
 from goodbot.leaving.trace import Leaving, Trace
 from goodbot.leaving.weights import weights
@@ -20,7 +20,7 @@ __all__ = ["SOURCES", "Leaving", "Source", "Trace", "find"]
 Source = Callable[[Leaving], Awaitable[Sequence[Trace]]]
 
 SOURCES: tuple[Source, ...] = (
-    service, daemon, platforms, tokens, sockets, weights, restores, home,
+    service, daemon, platforms, tokens, sockets, scratch, weights, restores, home,
 )  # fmt: skip
 """In the order in which things must go: who uses a thing, before the thing."""
 

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from goodbot import processes
 from goodbot import service as services
 from goodbot.clock import SystemClock
 from goodbot.errors import GoodbotError
@@ -72,6 +73,18 @@ async def sockets(leaving: Leaving) -> Sequence[Trace]:
     if short and not left and _is_empty(short[0].parent):
         left = [short[0].parent]
     return [Trace(kind="socket", what=str(left[0]), remove=remove)] if left else []
+
+
+async def scratch(leaving: Leaving) -> Sequence[Trace]:
+    """What children of a goodbot that was killed had for themselves; not those of one that runs."""
+    del leaving
+
+    async def remove() -> None:
+        await asyncio.to_thread(processes.sweep)
+
+    left = await asyncio.to_thread(processes.abandoned)
+    more = f" and {len(left) - 1} like it" if len(left) > 1 else ""
+    return [Trace(kind="scratch", what=f"{one}{more}", remove=remove) for one in left[:1]]
 
 
 def _is_empty(folder: Path) -> bool:

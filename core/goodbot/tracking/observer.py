@@ -199,4 +199,4 @@ def _configured(config: Config, specs: Mapping[str, TrackerSpec]) -> Sequence[_C
 
 def _environment(spec: TrackerSpec) -> dict[str, str]:
     """What our other children get, and the secrets that the tracker names."""
-    return processes.child_environment(*spec.secrets)
+    return processes.child_environment(secrets=spec.secrets)

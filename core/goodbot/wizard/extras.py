@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 
 from goodbot import processes
-from goodbot.packages import install_command, install_line
+from goodbot.packages import install_command, install_environment, install_line
 from goodbot.plugins import missing_modules
 from goodbot.wizard.dialogue import Dialogue
 
@@ -52,8 +52,11 @@ def _install(dialogue: Dialogue, extra: str) -> bool:
         dialogue.say("This Python environment has no pip, and there is no uv.")
         return False
     # The installer draws its own progress; --json keeps stdout for the result.
-    environ = processes.child_environment(*processes.PIP)
     done = processes.run(
-        *command, seconds=None, environ=environ, stdout=dialogue.out.fileno(), stderr=None
+        *command,
+        seconds=None,
+        environ=install_environment(),
+        stdout=dialogue.out.fileno(),
+        stderr=None,
     )
     return done.returncode == 0
