@@ -22,6 +22,7 @@ from goodbot import incoming
 from goodbot.app import TERMINAL, App
 from goodbot.clock import Clock, SystemClock
 from goodbot.commands.base import Result
+from goodbot.descriptors import ONE_A_TURN, queue
 from goodbot.errors import BusyError, GoodbotError, UsageError
 from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
 from goodbot.lock import socket_path
@@ -87,8 +88,9 @@ class ControlSocket:
         umask = os.umask(0o177)
         try:
             self._server = await asyncio.start_unix_server(
-                self._accept, self._path, limit=_MAX_LINE
+                self._accept, self._path, limit=_MAX_LINE, backlog=ONE_A_TURN
             )
+            queue(self._server)
         finally:
             os.umask(umask)
 

@@ -46,6 +46,7 @@ from goodbot import (
     ReplyStream,
     UserRef,
 )
+from goodbot.descriptors import ONE_A_TURN, queue
 from goodbot.lock import socket_path
 from goodbot.text import clean, split
 
@@ -93,7 +94,10 @@ class TerminalConnector(Connector):
             path.unlink(missing_ok=True)
             umask = os.umask(0o177)
             try:
-                self._server = await asyncio.start_unix_server(self._attach, path, limit=_MAX_LINE)
+                self._server = await asyncio.start_unix_server(
+                    self._attach, path, limit=_MAX_LINE, backlog=ONE_A_TURN
+                )
+                queue(self._server)
             finally:
                 os.umask(umask)
 

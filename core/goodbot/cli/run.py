@@ -19,6 +19,7 @@ from goodbot.app import App, open_plugins
 from goodbot.clock import SystemClock
 from goodbot.config.file import ConfigFile
 from goodbot.control import SOCKET, ControlSocket
+from goodbot.descriptors import raise_limit
 from goodbot.errors import BusyError, GoodbotError, UsageError
 from goodbot.lock import HomeLock, prepare_home, socket_path
 from goodbot.models.directory import DEMO
@@ -41,6 +42,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Run until told to stop; everything acknowledged is durable when this returns."""
     os.umask(0o077)
     cage.keep_to_itself()
+    raise_limit()
     log.to_stderr()
     asyncio.run(_run(arguments))
     return 0

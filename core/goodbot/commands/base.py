@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.clock import Clock
 from goodbot.config import Config
+from goodbot.descriptors import Descriptors
 from goodbot.events import Button, CommandEvent, UserRef
 from goodbot.people.authorization import Authorization, Grant
 from goodbot.platform_time import PlatformTime
@@ -56,6 +57,7 @@ class Services:
     news: OwnerNews
     connectors: Mapping[str, Connector]
     connector_errors: Mapping[str, str]
+    descriptors: Descriptors
     platform_time: PlatformTime
     model: str
     backend: str

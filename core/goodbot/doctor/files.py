@@ -134,8 +134,15 @@ async def locked_up(examined: Examined) -> Sequence[Check]:
     return [ok("cage", "what reads models and adapters reaches only these, and no network")]
 
 
+async def descriptors(examined: Examined) -> Sequence[Check]:
+    """Whether the goodbot that runs can take connections and open files."""
+    told = str((examined.daemon or {}).get("descriptors", ""))
+    return [fail("descriptors", told, "find out who opens so many connections")] if told else []
+
+
 PROBES = (
     Probe(name="permissions", run=permissions),
     Probe(name="disk", run=disk),
     Probe(name="cage", run=locked_up),
+    Probe(name="descriptors", run=descriptors),
 )

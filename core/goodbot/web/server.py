@@ -16,6 +16,7 @@ from typing import Any
 from aiohttp import hdrs, web
 
 from goodbot.config import HttpConfig
+from goodbot.descriptors import ONE_A_TURN, queue
 from goodbot.errors import ConfigError
 from goodbot.web import health, names, unready
 from goodbot.web.connections import HEAD_BYTES, Connection, Crowd
@@ -26,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 LONGEST_LINE = 8190
 """Bytes of a request's first line, and of each of its headers: a platform's token is one."""
-_BACKLOG = 512
 _LAST_CALLS = 1.0
 """Seconds for what is under way at a stop (aiohttp waits twice as long)."""
 _LINGERING = 2.0
@@ -69,9 +69,10 @@ class HttpServer:
     ) -> None:
         loop = asyncio.get_running_loop()
         if listening is not None:
-            server = await loop.create_server(crowd, sock=listening, backlog=_BACKLOG)
+            server = await loop.create_server(crowd, sock=listening, backlog=ONE_A_TURN)
         else:
-            server = await loop.create_server(crowd, host, port, backlog=_BACKLOG)
+            server = await loop.create_server(crowd, host, port, backlog=ONE_A_TURN)
+        queue(server)
         self._listening.append(server)
 
     @property
@@ -99,7 +100,9 @@ class HttpServer:
         finally:
             os.umask(umask)
         loop = asyncio.get_running_loop()
-        self._listening.append(await loop.create_unix_server(crowd, sock=own, backlog=_BACKLOG))
+        server = await loop.create_unix_server(crowd, sock=own, backlog=ONE_A_TURN)
+        queue(server)
+        self._listening.append(server)
         self._path = path
 
     async def mount(self, application: web.Application) -> None:

@@ -50,7 +50,8 @@ async def test_a_goodbot_that_works_is_ready(tmp_path: Path, unused_tcp_port: in
         status, said = await ask(unused_tcp_port, "/readyz")
         assert status == 200
         assert said == {
-            "status": "ready", "missing": [], "store": "ok", "model": "ok", "loopback": "ok",
+            "status": "ready", "missing": [], "store": "ok", "descriptors": "ok", "model": "ok",
+            "loopback": "ok",
         }  # fmt: skip
 
 
