@@ -22,7 +22,6 @@ from goodbot.comparing.preparing import Preparing
 from goodbot.comparing.side_by_side import SideBySide
 from goodbot.comparing.spare import SpareTime
 from goodbot.config import Config, Grants
-from goodbot.descriptors import Descriptors
 from goodbot.dispatcher import Dispatcher
 from goodbot.errors import GoodbotError, ServerError
 from goodbot.hosts import Connectors
@@ -90,7 +89,6 @@ class App:
         self._lock = lock or HomeLock(config.home)
         self._lets_go = lock is None
         self.gauge = Gauge(limits=Limits.of(config.training), clock=self.clock, read=machine)
-        self.descriptors = Descriptors(self.clock)
         self.restart = asyncio.Event()
         """Set when this one is to stop, and another on the config as it is then to take over."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -117,7 +115,6 @@ class App:
 
         Raises BusyError, NewerDataError, StoreError, ConfigError, MissingExtraError, ServerError.
         """
-        self.descriptors.watch()
         prepare_home(self.config.home)
         self._lock.acquire()
         self.store = await Store.open(self.config.home / "goodbot.db", self._assembly.policy)
@@ -225,8 +222,7 @@ class App:
             model_switch=self.model_switch, courier=self.courier, logins=self.logins,
             confirmations=Confirmations(clock), notices=self.notices, eraser=self.eraser,
             connectors=running, connector_errors=self.connectors.problems, canary=self.canary,
-            descriptors=self.descriptors, platform_time=self.connectors.time,
-            web_address=self.connectors.http.address,
+            platform_time=self.connectors.time, http=self.connectors.http,
             model=self.model.name, spare=spare, backend=self.backend.name, learning=self.learning,
             thinks=thinking.told(self.model.path, thinking=config.serving.thinking),
             sampling=self.sampling, started_at=clock.now(), comparer=self.comparer, side_by_side=SideBySide(

@@ -63,9 +63,9 @@ async def test_b5_out_of_descriptors_one_attempt_fails_a_second_and_all_are_hear
     """One burst wrote 39,216 tracebacks: the loop went on over its whole backlog."""
     clock = VirtualClock(1.0)
     knows = Descriptors(clock)
-    knows.watch()
     port = free_port()
     http, control = Http(HttpConfig(port=port), home=tmp_path), ControlSocket(tmp_path, clock=clock)
+    http.descriptors = knows
     await http.start()
     await http.mount({}, lambda _: True)
     await control.start()
@@ -103,7 +103,7 @@ async def test_b5_status_and_readyz_tell_it(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         loop = asyncio.get_running_loop()
         assert (await readiness.parts(bot.app))["descriptors"] == "ok"
-        assert bot.app.descriptors.trouble == ""
+        bot.app.connectors.http.descriptors.watch()
         error = OSError(24, "Too many open files")
         loop.call_exception_handler({"message": "accept", "exception": error, "socket": None})
         assert (await readiness.parts(bot.app))["descriptors"] == "down"
@@ -124,18 +124,15 @@ async def test_what_else_goes_wrong_in_the_loop_is_told_as_before(
 
 def test_the_soft_limit_is_raised_as_far_as_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[tuple[int, int]] = []
-    had = (0, 0)
-
-    def get(_: int) -> tuple[int, int]:
-        return had
 
     def put(_: int, limits: tuple[int, int]) -> None:
         done.append(limits)
 
     monkeypatch.setattr(descriptors.resource, "setrlimit", put)
-    monkeypatch.setattr(descriptors.resource, "getrlimit", get)
     infinite = resource.RLIM_INFINITY
-    for had in ((256, infinite), (1024, 4096), (8192, 65536), (infinite, infinite)):
+    for limits in ((256, infinite), (1024, 4096), (8192, 65536), (infinite, infinite)):
+        known = {resource.RLIMIT_NOFILE: limits}
+        monkeypatch.setattr(descriptors.resource, "getrlimit", known.__getitem__)
         descriptors.raise_limit()
     assert done == [(8192, infinite), (4096, 4096)]
 

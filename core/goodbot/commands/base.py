@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.clock import Clock
 from goodbot.config import Config
-from goodbot.descriptors import Descriptors
 from goodbot.events import Button, CommandEvent, UserRef
 from goodbot.people.authorization import Authorization, Grant
 from goodbot.platform_time import PlatformTime
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from goodbot.training.scheduler import Scheduler
     from goodbot.training.tenancy import Tenancy
     from goodbot.training.trainer import Trainer
+    from goodbot.web.http import Http
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,6 @@ class Services:
     news: OwnerNews
     connectors: Mapping[str, Connector]
     connector_errors: Mapping[str, str]
-    descriptors: Descriptors
     platform_time: PlatformTime
     model: str
     backend: str
@@ -71,8 +70,7 @@ class Services:
     notices: Notices
     eraser: Eraser
     logins: Logins
-    web_address: str
-    """The base URL of what connectors answer over HTTP."""
+    http: Http
     canary: Canary
     spare: SpareTime
     comparer: Comparer

@@ -61,7 +61,7 @@ async def status(call: Call) -> Result:
             for name in sorted({*s.connectors, *s.connector_errors})
         },
         "clock": s.platform_time.found(), "store": s.store.trouble or "ok",
-        "descriptors": s.descriptors.trouble,
+        "descriptors": s.http.descriptors.trouble,
         "set_aside": [
             asdict(one) for one in await s.store.read(lambda db: set_aside.listed(db, s.model))
         ],

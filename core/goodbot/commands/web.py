@@ -62,7 +62,7 @@ def _named(call: Call) -> str:
 async def _link(call: Call, user: str) -> Result:
     s = call.services
     code = await s.logins.make(user)
-    url = f"{s.web_address}/login#{code}"
+    url = f"{s.http.address}/login#{code}"
     lines = [url, "", _SHOWN_TO_NOBODY]
     if not s.config.http.url:
         lines.append(_THIS_MACHINE)

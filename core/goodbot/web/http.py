@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from goodbot.clock import SystemClock
 from goodbot.config import HttpConfig
+from goodbot.descriptors import Descriptors
 from goodbot.errors import ConfigError, StoreError
 from goodbot.lock import socket_path
 
@@ -46,6 +48,7 @@ class Http:
         self._home = home
         self._parts = parts
         self._server: HttpServer | None = None
+        self.descriptors = Descriptors(SystemClock())
 
     @property
     def address(self) -> str:
@@ -61,7 +64,11 @@ class Http:
         return self._server is not None
 
     async def start(self) -> None:
-        """Listen if a port is configured. Raises ConfigError when it cannot be had."""
+        """Listen if a port is configured, and hear of connections that cannot be taken.
+
+        Raises ConfigError when the port cannot be had.
+        """
+        self.descriptors.watch()
         if self._config.port:
             await self._listen()
 

@@ -54,7 +54,7 @@ async def parts(app: App) -> Mapping[str, str]:
     """
     found = {
         "store": await store_takes(app),
-        "descriptors": not app.descriptors.trouble,
+        "descriptors": not app.connectors.http.descriptors.trouble,
         "model": app.server.healthy() and app.registry.witness.found.verdict is not Verdict.BASE,
         **{name: name not in app.connectors.problems for name in app.connectors.running},
     }
