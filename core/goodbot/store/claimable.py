@@ -150,20 +150,25 @@ async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
 
 async def candidates(
     db: aiosqlite.Connection, pool: Pool, *, parent: int = 0, replay: bool = False,
-    replay_share: float = 0.0,
+    replay_share: float = 0.0, of: Mapping[str, bool] | None = None,
 ) -> list[Candidate]:  # fmt: skip
     """All that a run from `parent` may claim now, in the order of their rating events.
 
     With `replay` also the answers of other base models that this one has not learnt from; with
-    `replay_share` so many that earlier runs have learnt from that they are this part of all.
+    `replay_share` so many that earlier runs have learnt from that they are this part of all. With `of`
+    no others than these turns, of which it says whether earlier runs have learnt from them.
     """
     others = _FOREIGN if replay else _OWED
     fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
     found = await _labelled(db, fresh, pool.values())
     repeated: set[str] = set()
-    if wanted := replay_count(len(found), replay_share):
+    if of is not None:
+        found = [row for row in found if row[0] in of]
+        repeated = {turn for turn, replayed in of.items() if replayed}
+    elif wanted := replay_count(len(found), replay_share):
         repeated = set(await _repeated(db, pool, wanted))
-        again = f"{_WHO} WHERE t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
+    if repeated:
+        again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
         values = {**pool.values(), "turns": json.dumps(sorted(repeated))}
         found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
     line = await _lineage(db, parent)

@@ -54,7 +54,7 @@ async def underway(db: aiosqlite.Connection, scope: str) -> Underway | None:
     rows = await fetch(
         db,
         "SELECT id, model, parent, why, settings, (SELECT count(*) FROM run_items WHERE run = r.id),"
-        " progress, EXISTS (SELECT 1 FROM adapters WHERE run = r.id)"
+        " progress, EXISTS (SELECT 1 FROM adapters WHERE run = r.id AND tainted = '')"
         " FROM runs r WHERE scope = ? AND state = 'running'",
         (scope,),
     )
@@ -131,6 +131,11 @@ async def runs_out(db: aiosqlite.Connection, run: int) -> Progress:
     """The memory did not suffice: the next plan is a smaller one."""
     now = await of(db, run)
     return await _set(db, run, replace(now, memory=now.memory + 1, starts=0))
+
+
+async def starts_over(db: aiosqlite.Connection, run: int) -> Progress:
+    """Nothing of what was trained is safe any more; what was learnt of the memory holds."""
+    return await _set(db, run, Progress(memory=(await of(db, run)).memory))
 
 
 async def of(db: aiosqlite.Connection, run: int) -> Progress:

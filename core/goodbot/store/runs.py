@@ -74,6 +74,26 @@ async def start(
         (pool.scope, pool.model, parent, why, backend, codec.dump_json(settings), now),
     )
     (run,) = first(rows) or (0,)
+    await _claim(db, run, items)
+    return run
+
+
+async def claim_again(
+    db: aiosqlite.Connection, run: int, parent: int, items: Sequence[Item]
+) -> None:
+    """A run that is still running starts over, on `parent`, with these items only; the others are free.
+
+    What it has trained so far, and its adapter if one is recorded, is not to be used. Its checkpoints
+    must be gone before: they have learnt from what it lets go.
+    """
+    await db.execute("UPDATE turns SET spent = NULL WHERE spent = ?", (run,))
+    await db.execute("DELETE FROM run_items WHERE run = ?", (run,))
+    await db.execute("UPDATE runs SET parent = ?, replay = 0 WHERE id = ?", (parent, run))
+    await _disown(db, run, "a rating that it was trained on has changed")
+    await _claim(db, run, items)
+
+
+async def _claim(db: aiosqlite.Connection, run: int, items: Sequence[Item]) -> None:
     await db.executemany(
         "INSERT INTO run_items (run, turn, split, reward, labels, weight, replayed,"
         " position) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -90,7 +110,6 @@ async def start(
         " JOIN turns t ON t.id = i.turn WHERE i.run = runs.id AND t.model <> runs.model)",
         (run,),
     )
-    return run
 
 
 async def changed_items(db: aiosqlite.Connection, run: int) -> list[str]:
@@ -101,6 +120,11 @@ async def changed_items(db: aiosqlite.Connection, run: int) -> list[str]:
     rows = await fetch(db, "SELECT turn, labels FROM run_items WHERE run = ?", (run,))
     claimed = [(row[0], json.loads(row[1])) for row in rows]
     return [turn for turn, before in claimed if await ledger.lost(db, turn, before)]
+
+
+async def running(db: aiosqlite.Connection, run: int) -> bool:
+    """Whether it has no verdict yet."""
+    return bool(await fetch(db, "SELECT 1 FROM runs WHERE id = ? AND state = 'running'", (run,)))
 
 
 async def ended_after(db: aiosqlite.Connection, run: int, moment: float) -> bool:
@@ -123,7 +147,7 @@ async def objection(db: aiosqlite.Connection, run: int) -> str:
     if tainted:
         return f"the adapter that it continued is not to be used: {tainted}"
     if await changed_items(db, run):
-        return "a rating that it trained on was taken back meanwhile; the rest will train again"
+        return "a rating that it trained on has changed meanwhile; the rest will train again"
     return ""
 
 

@@ -58,7 +58,17 @@ def details(progress: Mapping[str, Any]) -> list[str]:
 def sentence(progress: Mapping[str, Any]) -> str:
     """One line for `status`: `learning: 12/32, loss 0.312, 2 min left, 94% of tokens fit`."""
     told = ", ".join(details(progress))
-    return f"{phase(progress)}: {told}" if told else phase(progress)
+    said = f"{phase(progress)}: {told}" if told else phase(progress)
+    left = progress.get("left")
+    return f"{said}. I started over: {waiting(left)}" if left else said
+
+
+def waiting(answers: int) -> str:
+    """That a training goes on without some of its answers."""
+    some, have = (
+        ("1 answer waits", "its rating") if answers == 1 else (f"{answers} answers wait", "ratings")
+    )
+    return f"{some} for the next training, since {have} changed during this one."
 
 
 def brief(progress: Mapping[str, Any]) -> str:

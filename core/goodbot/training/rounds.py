@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import aiosqlite
 
@@ -17,16 +17,18 @@ from goodbot.training import claims
 
 async def take(
     db: aiosqlite.Connection, pool: Pool, policy: RewardPolicy, config: TrainingConfig, *,
-    parent: int, replay: bool,
+    parent: int, replay: bool, of: Mapping[str, bool] | None = None, share: float = 1.0,
 ) -> tuple[int, tuple[Item, ...]]:  # fmt: skip
     """How many rated answers are there, and what of them a run from `parent` claims.
 
     Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of
-    other base models too.
+    other base models too. With `of` it takes no others (see `claimable.candidates`); of all, the `share`
+    whose ratings have stood the longest.
     """
     found = await claimable.candidates(
-        db, pool, parent=parent, replay=replay, replay_share=config.replay_share
+        db, pool, parent=parent, replay=replay, replay_share=config.replay_share, of=of
     )
+    found = _oldest(found, share)
     if config.on_alarm == "leave_out":
         alarmed = {alarm.rater for alarm in await suspects.alarmed(db, pool.scope)}
         found = without(found, alarmed)
@@ -45,6 +47,15 @@ async def take(
         spared=spared,
     )
     return sum(not candidate.replayed for candidate in found), items
+
+
+def _oldest(candidates: Sequence[Candidate], share: float) -> list[Candidate]:
+    """The first of the fresh ones, and of those that are repeated, in their order; one at least."""
+    left: set[str] = set()
+    for replayed in (False, True):
+        ids = [one.turn.id for one in candidates if one.replayed is replayed]
+        left.update(ids[: max(1, int(share * len(ids)))])
+    return [one for one in candidates if one.turn.id in left]
 
 
 def without(candidates: Sequence[Candidate], raters: Collection[str]) -> list[Candidate]:

@@ -26,8 +26,9 @@ from goodbot.errors import GoodbotError, TrainingError, boundary
 from goodbot.events import Message
 from goodbot.plugins import PluginHost
 from goodbot.ratings import RewardPolicy
-from goodbot.store import Store, claimable, codec, progress, runs, set_aside
+from goodbot.store import Store, adapters, claimable, codec, progress, runs, set_aside
 from goodbot.training import dry_run, rounds
+from goodbot.training import progress as told
 from goodbot.training.going_live import GoingLive, Verdict
 from goodbot.training.job import make_job
 from goodbot.training.tenancy import Tenancy
@@ -36,6 +37,12 @@ from goodbot.training.tries import Tries
 logger = logging.getLogger(__name__)
 
 STOPPED = "training was stopped"
+_AGAIN = (1.0, 0.5, 0.5, 0.5)
+"""The parts of what stands that a run starts over with, each time that a rating has changed meanwhile.
+
+With half of the answers it takes half as long, so that a quarter as many changes meet it: wherever people
+change their minds, one of these comes to its end, and all of them take less than three times as long.
+"""
 
 
 class Trainer:
@@ -57,6 +64,8 @@ class Trainer:
             store=store, registry=registry, plugins=plugins, clock=clock, pool=pool, ask=ask
         )
         self._gate: Mapping[str, Any] = {}
+        self._left = 0
+        """Answers that the run under way has let go, since it started over."""
         self._unwritten: Verdict | None = None
         self._looking = asyncio.Lock()
         self.ending = STOPPED
@@ -78,16 +87,19 @@ class Trainer:
         parent = await self._registry.usable_ancestor(await self._registry.head())
         taken = await self._taken_up(replay)
         run, items = taken or await self._claimed(parent, why, at_least, replay)
-        self.progress = {"phase": "load", "step": 0, "steps": 0}
-        self._gate = {}
+        self._left = 0
+        self._begins()
         try:
             await self._plugins.on_training_started(run, len(items))
-            job = await make_job(
-                self._store, self._registry, run=run, parent=parent, items=items,
-                model=self._model, pool=self._pool, folder=self._folder(run),
-                settings=self._settings, seed=self._seed, anchors=self._anchors, background=background,
-            )  # fmt: skip
-            verdict = await self._train(run, active, parent, job, Path(job["output"]))
+            verdict = await self._train(run, active, parent, items, background)
+            for share in _AGAIN:
+                if verdict.state != "superseded":
+                    break
+                parent, items = await self._start_over(run, parent, items, share, replay)
+                if not items:
+                    break
+                self._begins()
+                verdict = await self._train(run, active, parent, items, background)
         except GoodbotError as error:
             kind = error.kind if isinstance(error, TrainingError) else ""
             verdict = Verdict(run=run, state="failed", reason=str(error), kind=kind)
@@ -238,12 +250,64 @@ class Trainer:
         self._unwritten = None
         return claimed
 
+    async def _start_over(
+        self, run: int, parent: int, items: Sequence[runs.Item], share: float, replay: bool
+    ) -> tuple[int, tuple[runs.Item, ...]]:
+        """Let go of what has changed since it was claimed; what the run trains on now, and from where.
+
+        Where the version that it continued is not to be used any more, all that is free is claimed.
+        Without items it cannot start over: it was ended, or nothing of it has changed.
+        """
+        before = {item.turn: item.replayed for item in items}
+        # First: weights that have learnt from what is let go must not be gone on with after a crash.
+        await asyncio.to_thread(shutil.rmtree, self._folder(run), ignore_errors=True)
+        clean = await self._registry.usable_ancestor(await self._registry.head())
+
+        async def operation(db: aiosqlite.Connection) -> tuple[runs.Item, ...]:
+            changed = await runs.changed_items(db, run)
+            if not await runs.running(db, run) or not (
+                changed or await adapters.tainted(db, parent)
+            ):
+                return ()
+            stand = {turn: again for turn, again in before.items() if turn not in changed}
+            await runs.claim_again(db, run, clean, ())
+            _, left = await rounds.take(
+                db, self._pool, self._policy, self._config, parent=clean, replay=replay,
+                of=stand if clean == parent else None, share=share,
+            )  # fmt: skip
+            if any(item.split == "train" and not item.replayed for item in left):
+                await runs.claim_again(db, run, clean, left)
+                await progress.starts_over(db, run)
+                return left
+            return ()
+
+        left = await self._store.write(operation)
+        self._left += len(items) - len(left)
+        if left:
+            logger.info("run %d starts over with %d answers", run, len(left), extra={"run": run})
+        return clean, left
+
+    def _begins(self) -> None:
+        self._gate = {}
+        self._moves({"phase": "load", "step": 0, "steps": 0})
+
+    def _moves(self, event: Mapping[str, Any]) -> None:
+        self.progress = {**event, "left": self._left} if self._left > 0 else event
+
     async def _train(
-        self, run: int, active: int, parent: int, job: Mapping[str, Any], output: Path
+        self, run: int, active: int, parent: int, items: Sequence[runs.Item], background: bool
     ) -> Verdict:
+        job = await make_job(
+            self._store, self._registry, run=run, parent=parent, items=items,
+            model=self._model, pool=self._pool, folder=self._folder(run),
+            settings=self._settings, seed=self._seed, anchors=self._anchors, background=background,
+        )  # fmt: skip
+        output = Path(job["output"])
         async with self.tenancy.room(self._model, self._settings, self._pool.model) as come_back:
             done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
             gate = {"reason": "the trainer reported no gate", **self._gate}
+            if self._left > 0:
+                gate["reason"] = f"{str(gate['reason']).rstrip('.')}. {told.waiting(self._left)}"
             if not gate.get("passed"):
                 return Verdict(run=run, state="refused", reason=str(gate["reason"]))
             await come_back()
@@ -287,7 +351,7 @@ class Trainer:
         if event["event"] == "gate":
             self._gate = event
         elif event["event"] == "progress":
-            self.progress = event
+            self._moves(event)
             await self._plugins.on_training_progress(run, event)
         elif event["event"] == "checkpoint":
             step, steps = int(event["step"]), int(event["steps"])

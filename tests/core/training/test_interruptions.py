@@ -397,7 +397,7 @@ async def test_what_changed_meanwhile_lets_the_run_go(tmp_path: Path) -> None:
             return (await bot.run(1)).state == "superseded"
 
         await until(released)
-        assert "taken back" in (await bot.run(1)).reason
+        assert "has changed" in (await bot.run(1)).reason
         await bot.settle()
         assert done(bot)[3:] in ([], each_step_once(2)), "it does not go on first"
         await check(bot)

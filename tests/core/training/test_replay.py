@@ -98,7 +98,7 @@ async def test_an_undo_of_a_replayed_rating_taints_every_version_that_learnt_it(
         await check(bot)
 
 
-async def test_an_undo_while_it_trains_stops_a_run_that_only_repeats_that_rating(
+async def test_an_undo_while_it_trains_reaches_a_run_that_only_repeats_that_rating(
     tmp_path: Path,
 ) -> None:
     async with open_bot(tmp_path, replay_share=0.25) as bot:
@@ -109,7 +109,8 @@ async def test_an_undo_while_it_trains_stops_a_run_that_only_repeats_that_rating
         again = [turn for turn, (_, replayed) in (await items(bot, 2)).items() if replayed]
         answer = next(answer for answer in bot.answers if answer.turn == again[0])
         await bot.command("undo", answer.turn)
-        assert (await bot.finish_training()).state == "superseded"
+        assert (await bot.finish_training()).state == "activated"
+        assert answer.turn not in await bot.trained(await bot.app.registry.active())
         await check(bot)
 
 

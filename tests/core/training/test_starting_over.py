@@ -1,0 +1,169 @@
+"""A changed mind costs one answer, not a round: the run starts over without it, and comes to a verdict."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.training import child
+
+from tests.core.builders import Bot, check, open_bot, rows, until
+
+Meanwhile = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, then: Meanwhile) -> list[list[str]]:
+    """Let something happen while each child trains; returns what each was given to train on."""
+    real, given = child.train, list[list[str]]()
+
+    async def train(backend: Any, job: Mapping[str, Any], on_event: Any) -> Mapping[str, Any]:
+        given.append([item["id"] for item in job["items"]])
+        await then(job)
+        return await real(backend, job, on_event)
+
+    monkeypatch.setattr(child, "train", train)
+    return given
+
+
+async def turned(bot: Bot, number: int) -> None:
+    """The opposite is said of an answer."""
+    answer = bot.answers[number]
+    [before] = (await bot.labels(answer)).values()
+    await bot.react(answer, "👎" if before == 1.0 else "👍")
+
+
+async def test_what_was_taken_back_is_left_out_and_the_rest_goes_live_in_the_same_run(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        undone = bot.answers[0].turn
+        await bot.command("undo", undone)
+        run = await bot.finish_training()
+        assert (run.id, run.state) == (1, "activated"), run.reason
+        assert run.reason.endswith(
+            "1 answer waits for the next training, since its rating changed during this one."
+        )
+        claimed = await rows(bot.store, "SELECT turn FROM run_items WHERE run = 1")
+        assert {turn for (turn,) in claimed} == {a.turn for a in bot.answers} - {undone}
+        assert undone not in await bot.trained(1)
+        assert (await bot.status())["ratings"] == 2, "those held out, as ever"
+        await check(bot)
+
+
+async def test_what_was_changed_trains_in_the_next_round_as_it_is_now(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        await turned(bot, 1)
+        assert (await bot.finish_training()).state == "activated"
+        assert (await bot.status())["ratings"] == 3, "and those held out"
+        await bot.rated(8)
+        verdict = await bot.train()
+        claimed = await rows(
+            bot.store,
+            "SELECT reward FROM run_items WHERE (run, turn) = (?, ?)",
+            (verdict.run, bot.answers[1].turn),
+        )
+        assert claimed == [(1.0,)]
+        await check(bot)
+
+
+async def test_it_starts_from_nothing_not_from_what_it_had_learnt(tmp_path: Path) -> None:
+    """Neither its checkpoints nor its files have learnt from what was taken back."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train="steps", hold=5)
+        await bot.command("train")
+        await until(lambda: len(bot.fake.steps()) == 5)
+        await bot.command("undo", bot.answers[0].turn)
+        bot.fake.set(hold=2)
+        await until(lambda: len(bot.fake.steps()) == 8)
+        assert [step for _, step, _ in bot.fake.steps()] == [0, 1, 2, 3, 4, 5, 0, 1]
+        status = await bot.command("status")
+        assert "I started over: 1 answer waits for the next training" in status
+        bot.fake.set(hold=None)
+        await bot.settle()
+        assert [step for _, step, _ in bot.fake.steps()][6:] == [0, 1, 2, 3, 4, 5]
+        run = await bot.last_run()
+        assert (run.id, run.state) == (1, "activated")
+        await check(bot)
+
+
+async def test_where_the_version_before_is_withdrawn_all_that_is_left_trains_in_the_same_run(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        learnt = await bot.trained(1)
+        first = next(i for i, answer in enumerate(bot.answers) if answer.turn in learnt)
+        await bot.rated(8)
+        await bot.start_training()
+        undone = bot.answers[first].turn
+        await bot.command("undo", undone)
+        run = await bot.finish_training()
+        assert (run.id, run.state, run.parent) == (2, "activated", 0), run.reason
+        trained = await bot.trained((await bot.status())["version"])
+        assert undone not in trained
+        assert set(learnt) - {undone} < set(trained)
+        await check(bot)
+
+
+async def test_a_run_of_which_nothing_stands_ends(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        for answer in bot.answers:
+            await bot.command("undo", answer.turn)
+        assert (await bot.finish_training()).state == "superseded"
+        await check(bot)
+
+
+async def test_it_starts_over_only_so_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path, min_ratings=32, held_out=4) as bot:
+        await bot.rated(32)
+        numbers = {answer.turn: number for number, answer in enumerate(bot.answers)}
+
+        async def one_changes(job: Mapping[str, Any]) -> None:
+            await turned(bot, numbers[job["items"][0]["id"]])
+
+        with monkeypatch.context() as patch:
+            given = meanwhile(patch, one_changes)
+            verdict = await bot.train()
+        assert verdict.state == "superseded"
+        assert [len(items) for items in given] == [32, 31, 15, 7, 3]
+        assert (await bot.status())["ratings"] == 32, "all are free"
+        await check(bot)
+
+
+async def test_where_people_change_their_minds_all_the_time_runs_end_in_verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a run over all of them would last, 7 of 100 ratings change: a shorter one meets fewer."""
+    drawn = random.Random(26)
+    verdicts: list[str] = []
+    async with open_bot(tmp_path, min_ratings=40, held_out=8) as bot:
+        for _ in range(10):
+            await bot.rated(40)
+            full: list[int] = []
+
+            async def some_change(job: Mapping[str, Any], full: list[int] = full) -> None:
+                claimed = {item["id"] for item in job["items"]}
+                full.append(len(claimed))
+                for number, answer in enumerate(bot.answers):
+                    if answer.turn in claimed and drawn.random() < 0.07 * len(claimed) / full[0]:
+                        await turned(bot, number)
+
+            with monkeypatch.context() as patch:
+                meanwhile(patch, some_change)
+                verdicts.append((await bot.train()).state)
+            await bot.settle()
+        await check(bot)
+    assert sum(state in ("activated", "refused") for state in verdicts) >= 9, verdicts
