@@ -29,13 +29,13 @@ class Reconciler:
     def __init__(
         self, *, ask: Callable[[MessageRef], Awaitable[Standing]],
         value: Callable[[str], float | None], now_ms: Callable[[], int],
-        ours: bool = False,
     ) -> None:  # fmt: skip
         """`ask` raises a plain ConnectorError for a message that cannot be read; `value` is a source's.
 
-        `ours`: `now_ms` is this machine's clock, not reckoned from the platform's.
+        `now_ms` is this machine's clock, or reckoned from it, and so `OrderKey.ours`: it may have jumped
+        since the platform's was heard.
         """
-        self._ask, self._value, self._now_ms, self._ours = ask, value, now_ms, ours
+        self._ask, self._value, self._now_ms = ask, value, now_ms
         self._due = False
         self._queue: deque[MessageRef] = deque()
         self._swept: set[str] = set()
@@ -86,7 +86,7 @@ class Reconciler:
             place = replace(ref.channel, thread="")  # a reaction names no thread
             yield RatingEvent(
                 event_id=f"seen:{now_ms}:{place.id}:{ref.id}:{n}",
-                order=OrderKey(now_ms, f"{n:04d}", self._ours),
+                order=OrderKey(now_ms, f"{n:04d}", ours=True),
                 user=UserRef(connector=place.connector, account=place.account, id=user),
                 channel=place, kind=RatingKind.RATE if added else RatingKind.RETRACT,
                 message_id=ref.id, source=source, value=self._value(source) if added else None,

@@ -52,7 +52,7 @@ async def execute(app: App, command: str, args: Sequence[str]) -> Result:
     event = incoming.storable(
         CommandEvent(
             event_id=f"cli-{uuid.uuid4().hex}",
-            order=OrderKey(int(app.clock.now() * 1000)),
+            order=OrderKey(int(app.clock.now() * 1000), ours=True),
             user=local_user(),
             channel=local_channel(),
             name=command,

@@ -6,8 +6,11 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from goodbot.app import local_owner
+from goodbot.clock import SystemClock
+from goodbot.control import execute
 from goodbot.events import MessageRef, OrderKey, RatingEvent
-from goodbot.store import ledger
+from goodbot.store import ledger, people
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +62,77 @@ async def test_what_is_told_is_what_counts_whatever_the_clocks_say(
                     told, label = await submitted(bot, event(number, turn, at, value), turn)
                     word = {1.0: "Good. ", -1.0: "Bad. ", None: "Taken back. "}[value]
                     assert (told.startswith(word), label) == (True, value), (told, number, steps)
+
+
+class Lying(SystemClock):
+    """A clock that somebody sets."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def now(self) -> float:
+        return START / 1000 + self.ahead
+
+
+DOORS = st.lists(
+    st.tuples(
+        st.sampled_from(["command line", "page", "platform"]),
+        st.integers(-300_000, 300_000),  # our clock jumps so far, as at a restart
+        st.integers(0, 90_000),
+        st.sampled_from([1.0, -1.0, None]),
+    ),
+    min_size=2,
+    max_size=8,
+)  # fmt: skip
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.lists(DOORS, min_size=6, max_size=12), st.integers(-300_000, 300_000))
+async def test_through_whatever_door_one_rates_what_was_done_counts(
+    histories: list[list[tuple[str, int, int, float | None]]], skew: int
+) -> None:
+    """One person's accounts: the command line, a page, and a chat platform that has its own clock."""
+    words = {1.0: "Good. ", -1.0: "Bad. ", None: "Taken back. "}
+    commands = {1.0: "good", -1.0: "bad", None: "undo"}
+    [(_, grants)] = local_owner().items()
+    me = f"terminal:{grants.owners[0]}"
+    clock = Lying()
+    with tempfile.TemporaryDirectory() as home:
+        async with open_bot(Path(home), clock=clock, terminal=True) as bot:
+            await bot.store.write(lambda db: people.link(db, me, "loopback:owner", 1.0))
+            for n, steps in enumerate(histories):
+                await add_turn(bot.store, turn := f"t{n}")
+                true = START
+                for number, (door, jump, passes, value) in enumerate(steps):
+                    true, clock.ahead = true + 1 + passes, clock.ahead + jump / 1000
+                    before = await bot.store.read(lambda db, t=turn: ledger.labels(db, t))
+                    if door == "command line":
+                        told = (await execute(bot.app, commands[value], [turn])).text
+                    else:
+                        page = door == "page"
+                        now = OrderKey(int(clock.now() * 1000), ours=True)
+                        at = now if page else OrderKey(true + skew)
+                        told, _ = await submitted(bot, event(number, turn, at, value), turn)
+                    after = await bot.store.read(lambda db, t=turn: ledger.labels(db, t))
+                    assert list(after.values()) == ([] if value is None else [value]), (steps, told)
+                    nothing = value is None and not before and door == "command line"
+                    expected = "There is nothing of yours" if nothing else words[value]
+                    assert told.startswith(expected), (told, number, steps)
+
+
+async def test_the_command_line_s_last_word_counts_after_the_clock_was_set_back_over_a_restart(
+    tmp_path: Path,
+) -> None:
+    clock = Lying()
+    async with open_bot(tmp_path, clock=clock, terminal=True) as bot:
+        await add_turn(bot.store, "t")
+        assert (await execute(bot.app, "good", ["t"])).text.startswith("Good.")
+    clock.ahead = -600.0
+    async with open_bot(tmp_path, clock=clock, terminal=True) as bot:
+        assert (await execute(bot.app, "bad", ["t"])).text.startswith("Bad.")
+        assert [*(await bot.store.read(lambda db: ledger.labels(db, "t"))).values()] == [-1.0]
+        assert (await execute(bot.app, "undo", ["t"])).text.startswith("Taken back.")
+        assert await bot.store.read(lambda db: ledger.labels(db, "t")) == {}
 
 
 async def test_a_late_press_says_that_a_later_one_counts(tmp_path: Path) -> None:

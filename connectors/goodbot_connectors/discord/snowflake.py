@@ -36,12 +36,15 @@ class Timeline:
 
     What was seen last with an id came before them, and what is seen next comes after, so they share
     the time of the last id and are told apart by their place in the session. Our own clock only helps
-    when there was none for half a minute: two clocks are never quite alike.
+    when there was none for half a minute: two clocks are never quite alike. What it has a part in is
+    `OrderKey.ours`: between then and now it may have jumped.
     """
 
     def __init__(self) -> None:
         self.mark = 0
         """The newest id that was seen, or one that stands for a later time."""
+        self._newest = 0
+        """The newest id that Discord has given."""
         self._asked = 0
         """The same of the last time that we asked who has reacted; what came meanwhile may be unseen."""
         self._lead_ms = 0
@@ -52,7 +55,8 @@ class Timeline:
         if time_ms(id_) > now_ms + _ABSURD_MS:
             return
         self._lead_ms = now_ms - time_ms(id_)
-        self.mark = max(self.mark, int(id_))
+        self._newest = max(self._newest, int(id_))
+        self.mark = max(self.mark, self._newest)
 
     def began(self, now_ms: int) -> None:
         """A new session counts from one again: what comes in it must not fall among the last one's."""
@@ -62,7 +66,8 @@ class Timeline:
         """The order of what came now, as number `sequence` of the session."""
         self.mark = max(self.mark, at(now_ms - self._lead_ms - _STALE_MS))
         last = max(self.mark, self._asked)
-        return OrderKey(time_ms(str(last)), f"{last:020d}:{sequence:010d}")
+        tiebreak = f"{last:020d}:{sequence:010d}"
+        return OrderKey(time_ms(str(last)), tiebreak, ours=last > self._newest)
 
     def moment_ms(self, now_ms: int) -> int:
         """What Discord's clock shows: after all that was seen, before reactions to come."""

@@ -36,5 +36,4 @@ def reconciler(
         ask=ask,
         value=lambda source: values.get(emoji_key(source.removeprefix("reaction:"))),
         now_ms=lambda: int(clock.now() * 1000),
-        ours=True,
     )

@@ -198,6 +198,36 @@ def test_a_reaction_comes_after_what_was_seen_before_it_and_before_what_comes_ne
         assert 560_000 < late.time_ms - three.time_ms <= 600_000, "it does not stand still either"
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-200_000_000, 200_000_000),  # our clock jumps
+            st.integers(0, 600_000),  # so much time passes
+            st.sampled_from(["message", "reaction", "session", "sweep"]),
+        ),
+        max_size=20,
+    )
+)
+def test_what_our_own_clock_has_a_part_in_is_never_taken_for_discord_s(
+    steps: list[tuple[int, int, str]],
+) -> None:
+    """Else a reaction in a jump would count for more than every press after it."""
+    timeline, true, ours, newest = Timeline(), 1_763_000_000_000, 1_763_000_000_000, 0
+    for number, (jump, passes, what) in enumerate(steps):
+        true, ours = true + passes + 1, ours + passes + jump
+        match what:
+            case "message":
+                timeline.seen(str(at(true)), ours)
+                newest = at(true)
+            case "session":
+                timeline.began(ours)
+            case "sweep":
+                timeline.moment_ms(ours)
+            case _:
+                told = timeline.now(number, ours)
+                assert told.ours or told.time_ms <= time_ms(str(newest)), (told, newest)
+
+
 def test_a_new_session_goes_on_in_time_though_it_counts_from_one() -> None:
     timeline = Timeline()
     timeline.seen(str(at(1_763_000_000_000)), 1_763_000_000_000)
