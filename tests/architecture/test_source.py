@@ -19,6 +19,7 @@ LONG_FOR_A_REASON: dict[str, str] = {
     "core/goodbot/backend.py": "the contract with a backend, to be read as a whole",
     "core/goodbot/serving/remote.py": "the base of drivers, also of plugins', to be read as a whole",
     "core/goodbot/testing/backend.py": "one suite, which is subclassed as a whole",
+    "core/goodbot/training/trainer.py": "one run from its claim to its verdict, to be read as a whole",
 }
 
 TIME = {"time.time", "asyncio.sleep", "datetime.now", "datetime.utcnow"}

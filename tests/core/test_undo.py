@@ -103,7 +103,11 @@ async def test_an_undo_between_the_record_and_the_pointer(
             verdict = await bot.train()
         assert (verdict.run, verdict.state, verdict.version) == (1, "activated", 2)
         assert undone[0] not in await bot.trained(2)
-        assert [bool(row.tainted) for row in await bot.app.registry.rows()] == [True, False]
+        first, second = await bot.app.registry.rows()
+        assert first.tainted
+        assert first.erased_at is not None, "who is forgotten later would not be found by it"
+        assert not second.tainted
+        assert (await bot.command("status")).count("v1") == 0
         assert "not to be used" in await bot.command("rollback", "1")
         await check(bot)
 

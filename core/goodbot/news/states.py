@@ -54,7 +54,7 @@ def answering(version: int, *, off: bool) -> str:
 
 def of_run(run: Run, rows: Sequence[AdapterRow], now: Now) -> str:
     """What came of it: what its version is now, or why there is none."""
-    row = next((row for row in rows if row.run == run.id), None)
+    row = next((row for row in reversed(rows) if row.run == run.id), None)
     if row is None or run.state not in ("activated", "released"):
         word = _ENDED.get(run.state, run.state)
         return f"{word}: {run.reason}" if run.reason else word

@@ -26,23 +26,18 @@ from goodbot.errors import GoodbotError, TrainingError, boundary
 from goodbot.events import Message
 from goodbot.plugins import PluginHost
 from goodbot.ratings import RewardPolicy
-from goodbot.store import Store, adapters, claimable, codec, progress, runs, set_aside
+from goodbot.store import Store, claimable, codec, progress, runs, set_aside
 from goodbot.training import dry_run, rounds
 from goodbot.training import progress as told
 from goodbot.training.going_live import GoingLive, Verdict
 from goodbot.training.job import make_job
+from goodbot.training.starting_over import SHARES, start_over
 from goodbot.training.tenancy import Tenancy
 from goodbot.training.tries import Tries
 
 logger = logging.getLogger(__name__)
 
 STOPPED = "training was stopped"
-_AGAIN = (1.0, 0.5, 0.5, 0.5)
-"""The parts of what stands that a run starts over with, each time that a rating has changed meanwhile.
-
-With half of the answers it takes half as long, so that a quarter as many changes meet it: wherever people
-change their minds, one of these comes to its end, and all of them take less than three times as long.
-"""
 
 
 class Trainer:
@@ -92,11 +87,17 @@ class Trainer:
         try:
             await self._plugins.on_training_started(run, len(items))
             verdict = await self._train(run, active, parent, items, background)
-            for share in _AGAIN:
+            for share in SHARES:
                 if verdict.state != "superseded":
                     break
-                parent, items = await self._start_over(run, parent, items, share, replay)
-                if not items:
+                # First: weights that have learnt from what is let go must not be gone on with after a crash.
+                await asyncio.to_thread(shutil.rmtree, self._folder(run), ignore_errors=True)
+                parent, left = await start_over(
+                    self._store, self._registry, self._pool, self._policy, self._config, run=run,
+                    parent=parent, items=items, share=share, replay=replay, now=self._clock.now(),
+                )  # fmt: skip
+                self._left += len(items) - len(left)
+                if not (items := left):
                     break
                 self._begins()
                 verdict = await self._train(run, active, parent, items, background)
@@ -249,43 +250,6 @@ class Trainer:
         claimed = await self._store.write(operation)
         self._unwritten = None
         return claimed
-
-    async def _start_over(
-        self, run: int, parent: int, items: Sequence[runs.Item], share: float, replay: bool
-    ) -> tuple[int, tuple[runs.Item, ...]]:
-        """Let go of what has changed since it was claimed; what the run trains on now, and from where.
-
-        Where the version that it continued is not to be used any more, all that is free is claimed.
-        Without items it cannot start over: it was ended, or nothing of it has changed.
-        """
-        before = {item.turn: item.replayed for item in items}
-        # First: weights that have learnt from what is let go must not be gone on with after a crash.
-        await asyncio.to_thread(shutil.rmtree, self._folder(run), ignore_errors=True)
-        clean = await self._registry.usable_ancestor(await self._registry.head())
-
-        async def operation(db: aiosqlite.Connection) -> tuple[runs.Item, ...]:
-            changed = await runs.changed_items(db, run)
-            if not await runs.running(db, run) or not (
-                changed or await adapters.tainted(db, parent)
-            ):
-                return ()
-            stand = {turn: again for turn, again in before.items() if turn not in changed}
-            await runs.claim_again(db, run, clean, ())
-            _, left = await rounds.take(
-                db, self._pool, self._policy, self._config, parent=clean, replay=replay,
-                of=stand if clean == parent else None, share=share,
-            )  # fmt: skip
-            if any(item.split == "train" and not item.replayed for item in left):
-                await runs.claim_again(db, run, clean, left)
-                await progress.starts_over(db, run)
-                return left
-            return ()
-
-        left = await self._store.write(operation)
-        self._left += len(items) - len(left)
-        if left:
-            logger.info("run %d starts over with %d answers", run, len(left), extra={"run": run})
-        return clean, left
 
     def _begins(self) -> None:
         self._gate = {}
