@@ -80,6 +80,7 @@ def test_it_holds_every_module_and_what_they_read(names: set[str]) -> None:
 
 
 def test_it_is_typed_and_licensed(names: set[str], told: Message) -> None:
+    assert {f"{package}/py.typed" for package in PACKAGES} <= names, "a checker reads no types"
     assert any(re.fullmatch(r"goodbot-[^/]+\.dist-info/licenses/LICENSE", name) for name in names)
     assert told["License-Expression"] == "Apache-2.0"
 
