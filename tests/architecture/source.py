@@ -40,6 +40,23 @@ class Module:
                 yield (node.module or "", node.lineno)
                 yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
 
+    def imported(self) -> Iterator[tuple[str, bool]]:
+        """Every name that is imported anywhere in it, in full, and whether for type checkers only."""
+        open_: list[tuple[ast.AST, bool]] = [(self.tree, False)]
+        while open_:
+            node, types = open_.pop()
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, types) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{self.path}:{node.lineno}: ruff bans relative imports"
+                yield from ((f"{node.module}.{alias.name}", types) for alias in node.names)
+            else:
+                guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+                for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+                    within = getattr(node, part, ())  # a lambda's body is none of statements
+                    if isinstance(within, list):
+                        open_ += [(one, types or (guarded and part == "body")) for one in within]
+
     def calls(self) -> Iterator[tuple[str, ast.Call]]:
         """Every call with the dotted name of what is called."""
         for node in ast.walk(self.tree):

@@ -1,0 +1,229 @@
+"""Each room imports only what is below it, plugins only the public API, and all SQL is in the store.
+
+What offends today is listed here by name. The lists only get shorter: what is new fails, and what is
+gone is to be taken off.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture.rooms import FLOORS, NOT_YET, allowed, place, places
+from tests.architecture.source import Module, modules
+
+OFFENCES = {
+    # module: what it imports of a room that it may not import from
+    # The core: what is on the same floor or above.
+    "goodbot.plugins": "goodbot.serving.plugin",
+    "goodbot.setups": "goodbot.web.http.Http",
+    "goodbot.store.suspects": """
+        goodbot.poisoning.flips.Alarm goodbot.poisoning.flips.Vote goodbot.poisoning.flips.alarms
+    """,
+    # Plugins: what is no public API.
+    "goodbot_connectors.api.cli": "goodbot.cli.client.call goodbot.cli.offline goodbot.config",
+    "goodbot_connectors.api.proxy.config": "goodbot.serving.address",
+    "goodbot_connectors.api.proxy.dialects.chat": """
+        goodbot.serving.chat.ids goodbot.serving.chat.number
+    """,
+    "goodbot_connectors.api.proxy.dialects.shapes": "goodbot.prompts",
+    "goodbot_connectors.api.proxy.far": "goodbot.serving.address",
+    "goodbot_connectors.api.proxy.kinds": "goodbot.prompts.is_wordless",
+    "goodbot_connectors.api.proxy.listening": "goodbot.serving.sse.EventStream",
+    "goodbot_connectors.api.proxy.own.asking": """
+        goodbot.serving.chat.Completion goodbot.serving.sse.EventStream
+        goodbot.serving.thinking.Reader
+    """,
+    "goodbot_connectors.api.proxy.own.door": """
+        goodbot.serving.manners.Attempt goodbot.serving.manners.Manners
+        goodbot.serving.upstream.refusal
+    """,
+    "goodbot_connectors.api.proxy.own.edited": "goodbot.serving.sse.EventStream",
+    "goodbot_connectors.claude_code.beside": "goodbot.web.http.SOCKET",
+    "goodbot_connectors.claude_code.connector": """
+        goodbot.commands.TABLE goodbot.commands.find goodbot.commands.rating.COMMANDS
+    """,
+    "goodbot_connectors.codex.beside": "goodbot.web.http.SOCKET",
+    "goodbot_connectors.codex.words": "goodbot.commands.base.find goodbot.commands.rating",
+    "goodbot_connectors.openclaw.connector": """
+        goodbot.commands.TABLE goodbot.commands.find goodbot.people.authorization.Grant
+        goodbot.people.pairing
+    """,
+    "goodbot_connectors.openclaw.setup": "goodbot.web.http.SOCKET",
+    "goodbot_connectors.teams.manifest": "goodbot.commands.TABLE goodbot.commands.find",
+    "goodbot_connectors.teams.notices": "goodbot.commands.base.find goodbot.commands.rating",
+    "goodbot_connectors.telegram.feedback": "goodbot.commands.base.find goodbot.commands.rating",
+    "goodbot_connectors.terminal.daemon": """
+        goodbot.cli.client.RemoteError goodbot.cli.client.call goodbot.cli.output
+    """,
+    "goodbot_connectors.terminal.live": "goodbot.training.progress",
+    "goodbot_connectors.web.normalize": "goodbot.commands.TABLE goodbot.commands.base.find",
+    "goodbot_training.backends.adapters": "goodbot.adapters.manifest.contents",
+    "goodbot_training.backends.base": "goodbot.models.directory.identity",
+    "goodbot_training.backends.head": "goodbot.models.estimate.CHUNK",
+    "goodbot_training.fingerprint": "goodbot.serving.proof.FILE goodbot.serving.proof.distance",
+    "goodbot_training.gate.measure": "goodbot.models.directory.identity",
+    "goodbot_training.memory": "goodbot.models.estimate goodbot.models.machine.place",
+    "goodbot_training.planning.formula": """
+        goodbot.models.estimate goodbot.models.machine.Place goodbot.models.machine.place
+    """,
+    "goodbot_training.tiny.demo": """
+        goodbot.app.App goodbot.app.open_plugins goodbot.config.Config goodbot.config.Grants
+        goodbot.config.ServingConfig goodbot.config.TrainingConfig goodbot.loopback
+        goodbot.loopback.Loopback goodbot.loopback.OWNER
+    """,
+    "goodbot_training.tiny.show": "goodbot.cli.output.bar",
+}
+OFFENCES_OF_TYPES = {
+    # the same, imported for type checkers only: nothing is loaded, but the one knows the other
+    "goodbot.own_model": "goodbot.serving.manners.Manners",
+}
+SQL_ELSEWHERE = {
+    # module: how many statements, or uses of what runs them
+    "goodbot.own_turns": 2,
+}
+
+
+def made(text: str, name: str = "goodbot_training.made") -> Module:
+    return Module(name=name, path=f"{name}.py", text=text, tree=ast.parse(text))
+
+
+def offences(module: Module, *, for_types: bool) -> set[str]:
+    return {
+        name for name, types in module.imported()
+        if types is for_types and not allowed(module.name, name)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("listed", "for_types"), [(OFFENCES, False), (OFFENCES_OF_TYPES, True)], ids=["run", "types"]
+)
+def test_imports_point_down(listed: dict[str, str], for_types: bool) -> None:
+    found = {f"{m.name} → {name}" for m in modules() for name in offences(m, for_types=for_types)}
+    known = {f"{module} → {name}" for module, names in listed.items() for name in names.split()}
+    assert found - known == set(), (
+        "a room may not import from that one: see tests/architecture/rooms.py"
+    )
+    assert known - found == set(), "these are mended: take them off the list"
+
+
+def test_every_module_has_a_room() -> None:
+    assert [m.name for m in modules() if m.name != "goodbot" and place(m.name) == "goodbot"] == []
+    assert set(NOT_YET) <= set(FLOORS)
+
+
+def test_no_row_is_left_of_what_has_moved() -> None:
+    there = {m.name for m in modules()}
+    for m in modules():
+        there |= {f"{m.name}.{n.name}" for n in m.tree.body if isinstance(n, ast.ClassDef)}
+        there |= {name.name if name.name.count(".") else f"{m.name}.{name.name}"
+                  for n in m.tree.body if isinstance(n, ast.ImportFrom) for name in n.names}  # fmt: skip
+    rows = [f"goodbot.{name}" for names in NOT_YET.values() for name in names.split()]
+    assert [row for row in rows if row not in there] == []
+    assert sorted(rows) == sorted(set(rows)), "one module is in two rooms"
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("goodbot.store.made", "import goodbot.app"),
+        ("goodbot.store.made", "from goodbot import app"),
+        ("goodbot.people.made", "from goodbot.serving.choice import server"),
+        ("goodbot.app", "from goodbot_connectors.web import plugin"),
+        ("goodbot.app", "import goodbot_training.worker"),
+        ("goodbot.app", "from goodbot.features.reports import Report"),
+        ("goodbot_connectors.made", "from goodbot.features.reports import Report"),
+        ("goodbot_connectors.made", "import goodbot_training.round"),
+        ("goodbot_training.made", "from goodbot_connectors.web import plugin"),
+        ("goodbot_training.made", "from goodbot.store import Store"),
+        ("goodbot_training.made", "from goodbot.config import Config"),
+        ("goodbot.features.made", "from goodbot.store import Store"),
+    ],
+)
+def test_an_offence_is_seen(module: str, line: str) -> None:
+    assert offences(made(line, module), for_types=False) != set()
+    late = f"def late():\n    try:\n        {line}\n    except ImportError:\n        pass"
+    assert offences(made(late, module), for_types=False) != set()
+    guarded = made(f"if TYPE_CHECKING:\n    {line}\nelse:\n    import goodbot", module)
+    assert offences(guarded, for_types=True) != set()
+    assert offences(guarded, for_types=False) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("goodbot.app", "from goodbot.store import Store"),
+        ("goodbot.store.made", "from goodbot.models import ModelSpec"),
+        ("goodbot_training.made", "from goodbot import RewardPolicy"),
+        ("goodbot_training.made", "from goodbot.secrets import Secret"),
+        ("goodbot_connectors.made", "from goodbot.text import clean"),
+        ("goodbot_connectors.web.made", "from goodbot_connectors.fields import text"),
+    ],
+)
+def test_what_is_allowed_is_no_offence(module: str, line: str) -> None:
+    assert offences(made(line, module), for_types=False) == set()
+
+
+STATEMENT = re.compile(
+    r"\s*(?:SELECT\s|INSERT\s+(?:OR\s+\w+\s+)?INTO\s|REPLACE\s+INTO\s|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s"
+    r"|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\(|AS\b)|(?:CREATE|DROP|ALTER)\s+(?:TEMP\s+)?(?:TABLE|INDEX|TRIGGER|VIEW)\s"
+    r"|PRAGMA\s|SAVEPOINT\s|RELEASE\s|BEGIN(?:\s+(?:IMMEDIATE|EXCLUSIVE|DEFERRED))?$|(?:COMMIT|ROLLBACK|VACUUM)$)"
+)
+PART = re.compile(
+    r"\b(?:SELECT\b[^;]*\bFROM\b|INSERT INTO\b|DELETE FROM\b|WHERE [\w(]|(?:ORDER|GROUP) BY\b)"
+)
+RUNNERS = {"execute_fetchall", "execute_insert", "executemany", "executescript"}
+
+MAYBE = re.compile(
+    r"SELECT|INSERT|REPLACE|UPDATE|DELETE|WITH|CREATE|DROP|ALTER|PRAGMA|SAVEPOINT|RELEASE|BEGIN|COMMIT"
+    r"|ROLLBACK|VACUUM|WHERE|BY\b|execute|goodbot\.store"
+)
+"""What no module without SQL needs to be read for."""
+
+
+def sql(module: Module) -> Iterator[str]:
+    """Statements and parts of them, and the use of what runs them."""
+    if not MAYBE.search(module.text):
+        return
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Constant(value=str(text)) if STATEMENT.match(text) or PART.search(text):
+                yield text
+            case ast.Attribute(attr=name) if name in RUNNERS:
+                yield name
+            case _:
+                pass
+    yield from (name for name, _ in module.imported() if name.startswith("goodbot.store.query"))
+
+
+def test_all_sql_is_in_the_store() -> None:
+    found = {m.name: len([*sql(m)]) for m in modules() if places()[place(m.name) or ""] != "store"}
+    found = {name: count for name, count in found.items() if count}
+    assert {n: c for n, c in found.items() if c > SQL_ELSEWHERE.get(n, 0)} == {}, (
+        "SQL is in goodbot.store"
+    )
+    assert found == SQL_ELSEWHERE, "some is gone: take it off the list"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "await db.execute('SELECT 1')",
+        "await db.execute(f'DELETE FROM {table}')",
+        "where = 'WHERE rater = ?'",
+        "text = '''\n    INSERT OR IGNORE INTO turns VALUES (?)'''",
+        "await db.execute_fetchall(text)",
+        "from goodbot.store.query import fetch",
+        "db.execute('PRAGMA user_version')",
+    ],
+)
+def test_sql_is_seen(line: str) -> None:
+    text = f"async def f(db, text, table):\n    {line}" if "await" in line else line
+    assert [*sql(made(text))]
+
+
+def test_words_are_no_sql() -> None:
+    assert [*sql(made('say("Select a model, then BEGIN again where you left.")'))] == []
