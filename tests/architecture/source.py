@@ -53,8 +53,8 @@ class Module:
             else:
                 guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
                 for part in ("body", "orelse", "handlers", "finalbody", "cases"):
-                    within = getattr(node, part, ())  # a lambda's body is none of statements
-                    if isinstance(within, list):
+                    within: list[ast.AST] | ast.AST = getattr(node, part, [])
+                    if isinstance(within, list):  # a lambda's body is an expression
                         open_ += [(one, types or (guarded and part == "body")) for one in within]
 
     def calls(self) -> Iterator[tuple[str, ast.Call]]:
