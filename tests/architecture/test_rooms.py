@@ -18,6 +18,7 @@ from tests.architecture.source import Module, modules
 OFFENCES = {
     # module: what it imports of a room that it may not import from
     # The core: what is on the same floor or above.
+    "goodbot.commands.base": "goodbot.web.http.Http",
     "goodbot.plugins": "goodbot.serving.plugin",
     "goodbot.setups": "goodbot.web.http.Http",
     "goodbot.store.suspects": """
