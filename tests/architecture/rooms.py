@@ -46,8 +46,8 @@ ALLOWED = {
 
 NOT_YET = {
     "base": """
-        cage cgroups clock descriptors errors intervals log naming packages patience plain_tar platform_time printing
-        processes proxies redaction sampling scratch text thoughts
+        cage cgroups clock descriptors errors intervals log naming packages patience plain_tar
+        platform_time printing processes proxies redaction sampling scratch text thoughts
         pressure.linux pressure.macos pressure.nvidia pressure.tool
     """,
     "config": "home lock secrets",
