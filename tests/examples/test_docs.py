@@ -82,7 +82,7 @@ def run(files: Path, tests: str) -> str:
 
 
 def test_every_link_leads_somewhere() -> None:
-    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
         links = re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8"))
         for target, anchor in links:
             there = page.parent / target if target else page

@@ -1,0 +1,45 @@
+"""docs/decisions: the index names every page and every decision, and no page names a file that is gone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT, modules
+
+FOLDER = ROOT / "docs" / "decisions"
+INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
+PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
+RECORDS = [path for path in PAGES if re.match(r"\d{4}-", path.name)]
+
+
+def test_the_index_names_every_page() -> None:
+    assert {path.name for path in PAGES} == set(re.findall(r"\]\(([\w-]+\.md)\)", INDEX))
+    assert [int(path.name[:4]) for path in RECORDS] == list(range(1, len(RECORDS) + 1))
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_a_record_says_what_and_instead_of_what_and_since_when(path: Path) -> None:
+    number, *decisions = re.split(r"^#+ ", path.read_text(encoding="utf-8"), flags=re.M)[1:]
+    subject = re.fullmatch(rf"{path.name[:4]}: (.+)", number.strip())
+    assert subject
+    [row] = [line for line in INDEX.splitlines() if f"({path.name})" in line]
+    told = [one.partition("\n")[0] for one in decisions]
+    assert row == f"| [{path.name[:4]}]({path.name}) | {subject[1]} | {' · '.join(told)} |"
+    for one in decisions:
+        assert re.search(
+            r"\n\n.+?\n\n\*Instead of:\* .+?\n\n\*Since:\* \d{4}-\d\d-\d\d\s*\Z", one, re.S
+        )
+
+
+@pytest.mark.parametrize(
+    "path", [*RECORDS, ROOT / "docs" / "architecture.md"], ids=lambda p: p.stem
+)
+def test_the_modules_that_are_named_are_there(path: Path) -> None:
+    """A path is named from its package on or shorter: `store/retries.py`."""
+    named = re.findall(r"`([\w/]+\.py)(?:::\w+)?`", path.read_text(encoding="utf-8"))
+    there = [f"/{module.path}" for module in modules()]
+    gone = [name for name in named if not any(one.endswith(f"/{name}") for one in there)]
+    assert [name for name in gone if not (ROOT / name).exists()] == []
