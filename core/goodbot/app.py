@@ -34,7 +34,7 @@ from goodbot.people import linking
 from goodbot.people.authorization import TERMINAL
 from goodbot.people.erasure import Eraser
 from goodbot.people.groups import RaterGroups
-from goodbot.people.limits import RateLimit
+from goodbot.people.limits import Quotas
 from goodbot.people.login import Logins
 from goodbot.people.notices import Notices
 from goodbot.plugins import PluginHost, choose_backend
@@ -156,7 +156,7 @@ class App:
         self.dispatcher = Dispatcher(
             store=store, authorization=authorization, plugins=plugins, clock=clock, pool=pool,
             min_ratings=config.training.min_ratings, schedule=config.training.schedule,
-            limit=RateLimit(config.serving.messages_per_minute, clock),
+            quotas=Quotas(config.serving, config.home, clock),
             vocabulary=vocabulary(self.model.path),
         )  # fmt: skip
         self.logins = Logins(store=store, clock=clock, authorization=authorization, scope=SCOPE)

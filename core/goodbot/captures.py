@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -39,6 +40,18 @@ def unfit(event: CaptureEvent) -> str:
                 f"nested {_DEEPEST} deep, without numbers that JSON has no word for."
             )
     return _unfit_numbers(event)
+
+
+def size(event: CaptureEvent) -> int:
+    """Bytes, about, that a capture takes in the store."""
+    said = len(json.dumps(event.messages, ensure_ascii=False).encode())
+    numbers = (event.prompt_tokens, event.tokens, event.logprobs, event.lifts)
+    return (
+        said
+        + len(event.response.encode())
+        + len(event.thought.encode())
+        + 4 * sum(map(len, numbers))
+    )
 
 
 def storable(event: CaptureEvent) -> CaptureEvent:

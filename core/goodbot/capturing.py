@@ -56,6 +56,12 @@ class Capturing:
             return Captured(
                 receipt=Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
             )
+        refused = self._admission.no_reserve() or self._admission.too_much(
+            event, captures.size(event)
+        )
+        if refused:
+            receipt = Receipt(event_id=event.event_id, outcome=Outcome.IGNORED, text=refused)
+            return Captured(receipt=receipt)
         call = traces.SameCall()
         if event.trace and event.kind == MAIN:
             call = await traces.same_call(db, event)

@@ -31,7 +31,7 @@ from goodbot.events import (
 from goodbot.news import Notice, Progress
 from goodbot.people.admission import Admission
 from goodbot.people.authorization import Authorization, person
-from goodbot.people.limits import RateLimit
+from goodbot.people.limits import Quotas
 from goodbot.plugins import PluginHost
 from goodbot.rating_events import Ratings
 from goodbot.store import Store, inbox, runs
@@ -52,17 +52,18 @@ class Dispatcher:
 
     def __init__(
         self, *, store: Store, authorization: Authorization, plugins: PluginHost, clock: Clock,
-        pool: runs.Pool, min_ratings: int, limit: RateLimit, schedule: str = "auto",
+        pool: runs.Pool, min_ratings: int, quotas: Quotas, schedule: str = "auto",
         vocabulary: int = 0,
     ) -> None:  # fmt: skip
         """`vocabulary`: so many token ids the base model has; 0: not known."""
         self._store = store
+        self.quotas = quotas
         self._authorization = authorization
         self._plugins = plugins
         self._clock = clock
         self._pool = pool
         self.progress = Progress(pool, min_ratings, schedule)
-        self._admission = Admission(authorization, limit, clock)
+        self._admission = Admission(authorization, quotas, clock)
         self._ratings = Ratings(
             authorization=authorization, admission=self._admission, progress=self.progress,
             clock=clock, pool=pool,

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from goodbot.clock import SystemClock
-from goodbot.config import Grants
+from goodbot.config import Grants, ServingConfig
 from goodbot.dispatcher import Dispatcher
 from goodbot.events import (
     ChannelKind,
@@ -26,7 +26,7 @@ from goodbot.events import (
     UserRef,
 )
 from goodbot.people.authorization import Authorization
-from goodbot.people.limits import RateLimit
+from goodbot.people.limits import Quotas
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, runs
 from goodbot.store import turns as turn_store
@@ -78,7 +78,7 @@ async def _dispatcher(store: Store) -> Dispatcher:
         clock=SystemClock(),
         pool=runs.Pool(scope="default", model="m", owners=("bench:1",)),
         min_ratings=40,
-        limit=RateLimit(60, SystemClock()),
+        quotas=Quotas(ServingConfig(), Path("/"), SystemClock()),
     )
 
     async def nothing(event: Event) -> None:

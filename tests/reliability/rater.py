@@ -13,11 +13,12 @@ import sys
 from pathlib import Path
 
 from goodbot.clock import SystemClock
+from goodbot.config import ServingConfig
 from goodbot.dispatcher import Dispatcher
 from goodbot.errors import StoreError
 from goodbot.events import Event, RatingEvent, Receipt
 from goodbot.people.authorization import Authorization
-from goodbot.people.limits import RateLimit
+from goodbot.people.limits import Quotas
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, runs
 
@@ -31,7 +32,8 @@ def make(store: Store) -> Dispatcher:
 
     dispatcher = Dispatcher(
         store=store, authorization=Authorization({"loopback": GRANTS}), plugins=PluginHost(),
-        clock=SystemClock(), pool=POOL, min_ratings=40, limit=RateLimit(60, SystemClock()),
+        clock=SystemClock(), pool=POOL, min_ratings=40,
+        quotas=Quotas(ServingConfig(), Path("/"), SystemClock()),
     )  # fmt: skip
     dispatcher.wire(
         answer=nothing, command=nothing, acknowledge=nothing,

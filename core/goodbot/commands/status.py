@@ -61,6 +61,7 @@ async def status(call: Call) -> Result:
             for name in sorted({*s.connectors, *s.connector_errors})
         },
         "clock": s.platform_time.found(), "store": s.store.trouble or "ok",
+        "disk": s.dispatcher.quotas.no_reserve(),
         "descriptors": s.http.descriptors.trouble,
         "set_aside": [
             asdict(one) for one in await s.store.read(lambda db: set_aside.listed(db, s.model))
@@ -107,8 +108,8 @@ def _lines(data: dict[str, Any]) -> list[str]:
 def _for_owners(data: dict[str, Any]) -> list[str]:
     """What concerns the machine and other people."""
     said = (
-        data["descriptors"], data["server_trouble"], data["proof"]["why"], data["put_right"], data["canary"],
-        data["unserved"], data["thinking"],
+        data["descriptors"], data["disk"], data["server_trouble"], data["proof"]["why"],
+        data["put_right"], data["canary"], data["unserved"], data["thinking"],
     )  # fmt: skip
     lines = [one for one in (*said, *data["clock"]) if one]
     if data["waiting_for_consent"]:

@@ -227,6 +227,8 @@ def _check(config: Config) -> None:
     _check_sampling(config)
     if config.serving.messages_per_minute < 1:
         raise serving.error("messages_per_minute", "messages_per_minute must be at least 1")
+    if config.serving.megabytes_per_day < 1:
+        raise serving.error("megabytes_per_day", "megabytes_per_day must be at least 1")
     if config.serving.history_tokens < 0:
         raise serving.error("history_tokens", "history_tokens must be 0 (no history) or more")
     if config.serving.max_tokens < 1 or config.serving.history < 0:

@@ -62,6 +62,8 @@ class ServingConfig:
     """Under answers: 1 to 5 stars in place of 👍 and 👎."""
     messages_per_minute: int = 12
     """Of one person who is neither owner nor rater; more are not answered."""
+    megabytes_per_day: int = 1000
+    """Of one person who is no owner, messages and answers of other programs; more are not kept."""
     seed: int = 0
     """Answers are drawn by it and the id of the message, trainings by it alone."""
 

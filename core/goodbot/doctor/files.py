@@ -13,6 +13,7 @@ from pathlib import Path
 
 from goodbot import cage, processes, secrets
 from goodbot.doctor.checks import fail, ok, short, size, warn
+from goodbot.people.limits import RESERVE
 from goodbot.setup import Check, Examined, Probe
 
 _NETWORK = frozenset(
@@ -20,7 +21,6 @@ _NETWORK = frozenset(
      "afs", "fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.glusterfs")
 )  # fmt: skip
 _LITTLE = 2e9
-_TOO_LITTLE = 200e6
 _MOUNTS = Path("/proc/self/mounts")
 
 
@@ -85,8 +85,9 @@ async def disk(examined: Examined) -> Sequence[Check]:
         checks.append(fail("disk", text, "use a local directory: goodbot --home DIRECTORY"))
     free = (await asyncio.to_thread(shutil.disk_usage, there)).free
     text = f"{size(free)} free at {short(home)}"
-    if free < _TOO_LITTLE:
-        checks.append(fail("disk", f"{text}: ratings can soon not be stored", "free some space"))
+    if free < RESERVE:
+        text = f"{text}: answers of other programs are not kept, and ratings soon neither"
+        checks.append(fail("disk", text, "free some space"))
     elif free < _LITTLE:
         checks.append(warn("disk", f"{text}: little for adapters and backups", "free some space"))
     else:

@@ -11,7 +11,7 @@ from goodbot.clock import Clock
 from goodbot.events import ChannelKind, Event, MessageEvent, Outcome, PressEvent, Receipt
 from goodbot.people import pairing, strangers
 from goodbot.people.authorization import Authorization, Grant, person
-from goodbot.people.limits import RateLimit
+from goodbot.people.limits import Quotas
 from goodbot.store import channels, retries
 
 _PAIRED = (
@@ -26,9 +26,9 @@ _TOO_OFTEN = "That was a lot at once: try again in a minute."
 class Admission:
     """Decides about messages and presses; ratings and commands have rules of their own."""
 
-    def __init__(self, authorization: Authorization, limit: RateLimit, clock: Clock) -> None:
+    def __init__(self, authorization: Authorization, quotas: Quotas, clock: Clock) -> None:
         self._authorization = authorization
-        self._limit = limit
+        self._quotas = quotas
         self._clock = clock
 
     async def decide(self, db: aiosqlite.Connection, event: Event) -> Receipt:
@@ -45,6 +45,16 @@ class Admission:
         enabled = shared and await channels.enabled(db, event.channel)
         return self._authorization.may_talk(event.user, event.channel, enabled=enabled)
 
+    def too_much(self, event: Event, size: int) -> str:
+        """Why so many bytes of this person's are not kept, in a sentence; owners' always are."""
+        owns = self._authorization.may(event.user, Grant.ADMINISTER)
+        return "" if owns else self._quotas.too_much(person(event.user), size)
+
+    def no_reserve(self) -> str:
+        """Why nothing of other programs is kept at present, in a sentence."""
+        text = self._quotas.no_reserve()
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
+
     async def _message(self, db: aiosqlite.Connection, event: MessageEvent) -> Receipt:
         if not event.addressed:
             return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
@@ -53,7 +63,8 @@ class Admission:
             accepted = receipt.outcome is Outcome.ACCEPTED
             if accepted and event.attachments and not event.text.strip():
                 return replace(receipt, outcome=Outcome.IGNORED, text=_FILES)
-            return receipt
+            text = self.too_much(event, len(event.text.encode())) if accepted else ""
+            return replace(receipt, outcome=Outcome.IGNORED, text=text) if text else receipt
         private = event.channel.kind is ChannelKind.PRIVATE
         text = await strangers.who_talks(db, event.user) if private else ""
         return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
@@ -89,13 +100,13 @@ class Admission:
         if await retries.replaced(db, turn):
             return replace(receipt, outcome=Outcome.UNKNOWN_TARGET, text=REPLACED)
         # Whoever may rate asks as often as they like, but each of these costs an answer.
-        if not self._limit.allow(person(event.user)):
+        if not self._quotas.messages.allow(person(event.user)):
             return replace(receipt, text=_TOO_OFTEN)
         return replace(receipt, outcome=Outcome.ACCEPTED, turn=turn)
 
     def _in_time(self, event: Event) -> Receipt:
         """Whether a person has not asked too often; those who teach and own are not counted."""
         trusted = self._authorization.may(event.user, Grant.RATE)
-        allowed = trusted or self._limit.allow(person(event.user))
+        allowed = trusted or self._quotas.messages.allow(person(event.user))
         outcome = Outcome.ACCEPTED if allowed else Outcome.IGNORED
         return Receipt(event_id=event.event_id, outcome=outcome)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import pytest
 from goodbot.events import CaptureEvent, OrderKey
+from goodbot.people import limits
 from goodbot.testing import VirtualClock
 
 from tests.connectors.api.daemon import ANSWER, Served, served
@@ -414,3 +416,15 @@ async def test_what_is_told_counts_after_the_clock_was_set_back_over_a_restart(
             status, said = await one.me.ask("DELETE", f"/v1/feedback/{turn}")
             assert (status, said["text"].startswith("Taken back.")) == (200, True), said
             assert await label(one, turn) == {}
+
+
+async def test_s7_what_is_not_kept_is_429_with_a_sentence(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = await api.me.captured()
+    little = SimpleNamespace(free=limits.RESERVE - 1)
+    monkeypatch.setattr(limits.shutil, "disk_usage", lambda _: little)
+    status, said = await api.me.post("/v1/turns", ANSWER)
+    assert (status, said["error"]["type"]) == (429, "too_many_requests")
+    assert said["error"]["message"].startswith("Less than 500 MB of the disk are free")
+    assert (await api.me.post("/v1/feedback", {"turn": turn, "score": 1}))[0] == 200

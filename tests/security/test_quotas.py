@@ -1,0 +1,88 @@
+"""How much of one person's is kept, and what of the disk is left to ratings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from goodbot.config import ServingConfig
+from goodbot.events import Outcome, UserRef
+from goodbot.people import limits
+from goodbot.testing import VirtualClock
+
+from tests.core.builders import open_bot
+from tests.core.test_captures import HERE, Place, capture, count, one, rating
+
+SMALL = {"serving": ServingConfig(megabytes_per_day=1)}
+HALF = "é" * 225_000
+"""450,000 bytes."""
+
+
+def of(user: str) -> Place:
+    return Place(UserRef(connector="loopback", account="loopback", id=user), HERE.channel)
+
+
+@pytest.mark.parametrize("who", ["talker", "rater"])
+async def test_s7_captures_of_one_person_are_so_many_bytes_a_day(tmp_path: Path, who: str) -> None:
+    """A client that may only talk wrote 125 MB in 18 s."""
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock, sections=SMALL) as bot:
+        for name in ("a", "b"):
+            done = await one(bot, capture(name, of(who), response=HALF, kind="side"))
+            assert done.outcome is Outcome.ACCEPTED
+        refused = await one(bot, capture("c", of(who), response=HALF, kind="side"))
+        assert refused.outcome is Outcome.IGNORED
+        assert "More than 1 MB of yours came within a day" in refused.text
+        assert await count(bot, "turns") == 2
+        again = await one(bot, capture("a", of(who), response=HALF, kind="side"))
+        assert (again.outcome, again.duplicate) == (Outcome.ACCEPTED, True)
+        other = await one(bot, capture("o", of("owner"), response=HALF * 4))
+        assert other.outcome is Outcome.ACCEPTED, "the owner's machine is the owner's"
+        clock.advance(43_200)
+        assert (await one(bot, capture("c", of(who), response=HALF))).outcome is Outcome.ACCEPTED
+
+
+async def test_s7_messages_count_with_them(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, sections=SMALL) as bot:
+        for name in ("a", "b"):
+            assert (await one(bot, capture(name, of("rater"), response=HALF))).turn
+        refused = await bot.say(HALF, user="rater")
+        assert (refused.turn, "More than 1 MB of yours" in refused.text) == ("", True)
+        assert (await bot.say("a short one?", user="rater")).turn
+
+
+def little(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    def usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr(limits.shutil, "disk_usage", usage)
+
+
+async def test_s7_with_little_space_captures_stop_and_ratings_go_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        turn = (await one(bot, capture("a"))).turn
+        little(monkeypatch, limits.RESERVE - 1)
+        refused = await one(bot, capture("b"))
+        assert (refused.outcome, await count(bot, "turns")) == (Outcome.IGNORED, 1)
+        assert refused.text.startswith("Less than 500 MB of the disk are free")
+        assert (await one(bot, rating("r", turn=turn))).outcome is Outcome.ACCEPTED
+        assert (await bot.say("And you?")).turn, "chats go on"
+        assert "less than 500 MB of the disk are free" in await bot.command("status")
+        little(monkeypatch, limits.RESERVE)
+        assert (await one(bot, capture("b"))).outcome is Outcome.ACCEPTED
+        assert "of the disk" not in await bot.command("status")
+
+
+def test_s7_a_disk_that_says_nothing_keeps_nothing_back(tmp_path: Path) -> None:
+    quotas = limits.Quotas(ServingConfig(), tmp_path / "gone", VirtualClock())
+    assert quotas.no_reserve() == ""
+
+
+def test_s7_nobody_honest_meets_the_default(tmp_path: Path) -> None:
+    """A program that has its whole prompt of 200,000 tokens kept a thousand times a day."""
+    quotas = limits.Quotas(ServingConfig(), tmp_path, VirtualClock())
+    assert not any(quotas.too_much("somebody", 800_000) for _ in range(1000))
+    assert quotas.too_much("somebody", 300_000_000)
