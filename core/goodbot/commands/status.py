@@ -62,6 +62,7 @@ async def status(call: Call) -> Result:
         },
         "clock": s.platform_time.found(), "store": s.store.trouble or "ok",
         "disk": s.dispatcher.quotas.no_reserve(),
+        "turned_away": s.http.turned_away,
         "descriptors": s.http.descriptors.trouble,
         "set_aside": [
             asdict(one) for one in await s.store.read(lambda db: set_aside.listed(db, s.model))
@@ -112,6 +113,8 @@ def _for_owners(data: dict[str, Any]) -> list[str]:
         data["put_right"], data["canary"], data["unserved"], data["thinking"],
     )  # fmt: skip
     lines = [one for one in (*said, *data["clock"]) if one]
+    if data["turned_away"]:
+        lines.append(f"{data['turned_away']} calls by HTTP found no room: too many came at once")
     if data["waiting_for_consent"]:
         lines.append(
             f"{data['waiting_for_consent']} ratings of private chats wait for `/rl share on` of their people"

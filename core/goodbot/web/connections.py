@@ -1,9 +1,10 @@
 """What one connection to us may cost, and who has to go when there are too many.
 
-Those that have not said what they want yet are few and wait a few seconds: whoever opens a thousand
-sockets and says nothing takes each other's places, not the owner's, who is heard as soon as a
-request has come. Behind them go those that are between two requests, the longest idle first; then
-those that have not sent their whole request. Nobody is turned away for them whose answer is under way.
+aiohttp speaks HTTP; each of its protocols lies in a `Connection` of ours, which sees what asyncio sees:
+bytes that come, an answer that is not taken. Places are counted. When all are taken, those go that have
+not said what they want, then those that are between two requests, the longest silent first, then those
+that do not send their body or do not take their answer. Whoever is being answered stays, and a newcomer
+is told to come again.
 """
 
 from __future__ import annotations
@@ -11,82 +12,100 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
+from goodbot.web import unready
 from goodbot.web.health import Said
 
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 512
-"""At once."""
-SILENT = 64
-"""Of them, such as have not sent the head of a request."""
-GRACE_SECONDS = 0.5
-"""So long nobody is counted among those who say nothing, while there is room for all."""
+"""At once, on the port."""
+AT_HOME = 128
+"""At once, on the Unix socket: nobody else takes these."""
+WAITING = 128
+"""Requests at once whose answer has not begun; more are told to come again."""
 HEAD_BYTES = 16 << 10
 """Of the head of a request, before anybody knows who sends it."""
 HEAD_SECONDS = 5.0
 """From its first byte, or from the connection's begin, until the head of a request is whole."""
 BODY_SECONDS = 10.0
 """From then on until its body is."""
+TAKING_SECONDS = 10.0
+"""An answer of which nothing was taken for so long ends its connection."""
 IDLE_SECONDS = 30.0
 """Between two requests of one connection."""
+_LOOK_SECONDS = 0.25
 _LAST_CALLS = 1.0
 _SAID = {400: "That is no HTTP request.", 504: "That took too long."}
 _TURNS = 3
 """Of the event loop, until a connection that the kernel has handed over is one of `Crowd.open`."""
+_SLOW_SECONDS = 1.0
+_REFUSED = 32
+"""Those who are told that there is no room."""
 
 
-class Crowd(web.Server):
-    """Every connection of one server, as they stand."""
+class Crowd:
+    """All connections of one place that is listened at."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, keepalive_timeout=IDLE_SECONDS, **kwargs)
+    def __init__(self, server: Server, most: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._server = server
+        self._most = most
         self.open: set[Connection] = set()
-        self.silent: dict[Connection, None] = {}
-        """Those of whom no head has come yet, the oldest first."""
+        """Whose sockets are open."""
+        self.waiting: set[Connection] = set()
+        """Those who have asked, and whose answer has not begun."""
+        self.turned_away = 0
+        """Connections and requests for which there was no room."""
         self.closing = False
         self._left = asyncio.Event()
-        self._trimming: asyncio.TimerHandle | None = None
+        self._looking: asyncio.TimerHandle | None = None
 
-    def __call__(self) -> web.RequestHandler:
-        return Connection(self, loop=self._loop, **self._kwargs)
+    def __call__(self) -> asyncio.Protocol:
+        return Connection(self, self._server())
 
     def enter(self, newcomer: Connection) -> None:
         """Let one in, and another one go for it if need be."""
         self.open.add(newcomer)
         if self.closing:
             return newcomer.drop()
-        self.silent[newcomer] = None
-        if len(self.open) > CONNECTIONS:
-            self._least(newcomer).drop()
-        elif len(self.silent) > SILENT:
-            self._trim_later()
+        if self._looking is None:
+            self._looking = self._loop.call_later(_LOOK_SECONDS, self._look)
+        there = [one for one in self.open if not (one.dropped or one.refused)]
+        if len(there) <= self._most:
+            return
+        now = self._loop.time()
+        ranked = {
+            one: (rank, one.heard)
+            for one in there
+            if one is not newcomer and (rank := one.rank(now)) is not None
+        }
+        if ranked:
+            return min(ranked, key=ranked.__getitem__).drop()
+        self.turned_away += 1
+        newcomer.turn_away()
+        refused = [one for one in self.open if one.refused and not one.dropped]
+        if len(refused) > _REFUSED:
+            min(refused, key=lambda one: one.heard).drop()
 
     def leave(self, gone: Connection) -> None:
-        """It is closed, its socket, too, at the end of this turn of the loop."""
+        """Its socket is closed at the end of this turn of the loop."""
         self.open.discard(gone)
-        self.silent.pop(gone, None)
         self._left.set()
 
-    def _trim_later(self) -> None:
-        """A crowd that comes at once has its heads in the kernel: let it be read before it is judged."""
-        if self._trimming is None:
-            oldest = next(iter(self.silent))
-            self._trimming = self._loop.call_at(oldest.begun + GRACE_SECONDS, self._trim)
-
-    def _trim(self) -> None:
-        """Drop the oldest of too many silent ones."""
-        self._trimming = None
-        latest = self._loop.time() - GRACE_SECONDS
-        while len(self.silent) > SILENT:
-            oldest = next(iter(self.silent))
-            if oldest.begun > latest:
-                return self._trim_later()
-            del self.silent[oldest]
-            oldest.drop()
+    def _look(self) -> None:
+        """End those whose time is over."""
+        self._looking = None
+        now = self._loop.time()
+        for one in list(self.open):
+            if one.is_over(now):
+                one.drop()
+        if self.open:
+            self._looking = self._loop.call_later(_LOOK_SECONDS, self._look)
 
     async def settled(self) -> None:
         """Wait until all that the kernel has handed over until now is in `open`."""
@@ -98,8 +117,6 @@ class Crowd(web.Server):
 
         Who has not taken those after a second is cut off.
         """
-        if self._trimming is not None:
-            self._trimming.cancel()
         for _ in ("let them end", "cut them off"):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_CALLS):
@@ -108,82 +125,141 @@ class Crowd(web.Server):
                         await self._left.wait()
             for connection in list(self.open):
                 connection.drop()
+        if self._looking is not None:
+            self._looking.cancel()
         if self.open:
             logger.warning("%d connections did not end", len(self.open))
 
-    def _least(self, newcomer: Connection) -> Connection:
-        """Who is to go when all places are taken."""
-        others = self.open - {newcomer}
-        silent = next(iter(self.silent))
-        if silent is not newcomer:
-            return silent
-        for kind in (Connection.is_idle, Connection.is_half_sent):
-            if found := [one for one in others if kind(one)]:
-                return min(found, key=lambda one: one.heard)
-        return newcomer
 
+class Connection(asyncio.Protocol):
+    """One of them, around aiohttp's own protocol."""
 
-class Connection(web.RequestHandler):
-    """Answers what is no HTTP as briefly as the rest, and does not log what it was."""
-
-    begun = 0.0
-    """When it was opened, by the loop's clock."""
-    heard = 0.0
-    """When its last bytes came."""
-    _head: asyncio.TimerHandle | None = None
-    _unfinished = 0
-    """Bytes of a head that is not whole yet."""
-    _body: Any = None
-    _socket: asyncio.BaseTransport | None = None
+    def __init__(self, crowd: Crowd, http: Handler) -> None:
+        self.crowd = crowd
+        self._http = http
+        http.connection = self
+        self._transport: asyncio.Transport | None = None
+        self.dropped = False
+        self.refused = False
+        self._answering = False
+        """Whether a request of it is with us."""
+        self._body: Any = None
+        self._head_since: float | None = None
+        """Since when a head is awaited."""
+        self._unfinished = 0
+        """Bytes of it."""
+        self.heard = 0.0
+        """When its last bytes came, by the loop's clock."""
+        self._taken, self._unsent = 0.0, 0
+        """When bytes of an answer were last seen to be taken, and how many were left then."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._socket = transport
-        self.begun = self.heard = self._loop.time()
-        self._head = self._loop.call_later(HEAD_SECONDS, self.drop)
-        self._crowd.enter(self)
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  a stream's
+        self._transport = transport
+        self._head_since = self.heard = self._taken = asyncio.get_running_loop().time()
+        self._http.connection_made(transport)
+        self.crowd.enter(self)
 
     def data_received(self, data: bytes) -> None:
-        before = self._request_count
-        super().data_received(data)
-        self.heard = self._loop.time()
-        if self._request_count != before:
-            self._crowd.silent.pop(self, None)
-            return self._stop_head()
-        if self._head is None and self.is_idle() and not self._upgraded:  # pyright: ignore[reportUnknownMemberType]
-            self._head = self._loop.call_later(HEAD_SECONDS, self.drop)
-        if self._head is not None:
-            self._unfinished += len(data)
+        if self.refused or self.dropped:
+            return
+        self.heard = asyncio.get_running_loop().time()
+        if not self._answering and not self.is_half_sent():
             if self._unfinished > HEAD_BYTES:
-                self.drop()
+                return self.drop()
+            self._unfinished += len(data)
+            if self._head_since is None:
+                self._head_since = self.heard
+        self._http.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._http.eof_received()
+
+    def pause_writing(self) -> None:
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._taken = asyncio.get_running_loop().time()
+        self._http.resume_writing()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        crowd = self._crowd
-        self._stop_head()
-        super().connection_lost(exc)
-        self._socket = None
-        crowd.leave(self)
+        self._http.connection_lost(exc)
+        self._transport = None
+        self.crowd.leave(self)
 
-    def expect(self, payload: Any) -> None:
-        """A request has begun whose body has not come yet: it has until `BODY_SECONDS`."""
-        self._body = payload
-        timer = self._loop.call_later(BODY_SECONDS, _give_up, payload)
-        payload.on_eof(timer.cancel)
+    def begins(self, body: Any) -> None:
+        """A head is whole; its body, where there is one, has until `BODY_SECONDS`."""
+        self._answering, self._body = True, body
+        self._head_since, self._unfinished = None, 0
+        if not body.is_eof():
+            loop = asyncio.get_running_loop()
+            body.on_eof(loop.call_later(BODY_SECONDS, _give_up, body).cancel)
 
-    def is_idle(self) -> bool:
-        """Whether it waits for a request."""
-        return self._waiter is not None and not self._waiter.done()
+    def ends(self) -> None:
+        """Its request has been answered, but for what it has not taken yet."""
+        self._answering = False
+
+    def is_silent(self) -> bool:
+        """Whether it has not said yet what it wants."""
+        return self._head_since is not None
 
     def is_half_sent(self) -> bool:
         """Whether the body of its request is still to come."""
         return self._body is not None and not self._body.is_eof()
 
+    def rank(self, now: float) -> int | None:
+        """How soon it has to go when there is no room, the least first; None: it stays."""
+        if self._transport is None or self._transport.get_write_buffer_size():
+            return 3 if now - self._taken > _SLOW_SECONDS else None
+        if self.is_half_sent():
+            return 2
+        if self._answering:
+            return None
+        return 0 if self.is_silent() else 1
+
+    def is_over(self, now: float) -> bool:
+        """Whether it has had its time: for a head, or for taking an answer."""
+        if self._transport is None:
+            return False
+        unsent = self._transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent:
+            self._taken = now
+        self._unsent = unsent
+        late = self._head_since is not None and now - self._head_since > HEAD_SECONDS
+        return late or now - self._taken > TAKING_SECONDS
+
+    def turn_away(self) -> None:
+        """Say that there is no room; it takes none, and may read that for a moment."""
+        self.refused = True
+        if self._transport is not None:
+            self._transport.write(unready.unasked(unready.busy()))
+            self._transport.write_eof()
+
     def drop(self) -> None:
         """End it now: nothing more is heard, nothing that is still unsent is sent."""
-        if isinstance(self._socket, asyncio.WriteTransport):
-            self._socket.abort()
-        with contextlib.suppress(RuntimeError):
-            self.force_close()
+        self.dropped = True
+        if self._transport is not None:
+            self._transport.abort()
+
+
+class Server(web.Server):
+    """Makes aiohttp's protocols."""
+
+    def __init__(
+        self, handler: Callable[[web.BaseRequest], Awaitable[Any]], **options: Any
+    ) -> None:
+        factory = options.pop("request_factory")
+        self._options: dict[str, Any] = {"keepalive_timeout": IDLE_SECONDS, **options}
+        super().__init__(handler, request_factory=factory, **self._options)
+
+    def __call__(self) -> Handler:
+        return Handler(self, loop=asyncio.get_running_loop(), **self._options)
+
+
+class Handler(web.RequestHandler):
+    """Answers what is no HTTP as briefly as the rest, and does not log what it was."""
+
+    connection: Connection
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None,
@@ -200,22 +276,6 @@ class Connection(web.RequestHandler):
         )
         return Said(status, {"status": "error", **program})
 
-    @property
-    def _crowd(self) -> Crowd:
-        assert isinstance(self._manager, Crowd)  # noqa: S101  it has made us
-        return self._manager
-
-    def _stop_head(self) -> None:
-        self._unfinished = 0
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
-
-
-def _give_up(payload: Any) -> None:
-    if not payload.is_eof() and payload.exception() is None:
-        payload.set_exception(web.HTTPRequestTimeout())
-
 
 async def _turn() -> None:
     """One turn of the event loop."""
@@ -223,3 +283,8 @@ async def _turn() -> None:
     done = loop.create_future()
     loop.call_soon(done.set_result, None)
     await done
+
+
+def _give_up(payload: Any) -> None:
+    if not payload.is_eof() and payload.exception() is None:
+        payload.set_exception(web.HTTPRequestTimeout())

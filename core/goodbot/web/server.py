@@ -18,8 +18,8 @@ from aiohttp import hdrs, web
 from goodbot.config import HttpConfig
 from goodbot.descriptors import ONE_A_TURN, queue
 from goodbot.errors import ConfigError
-from goodbot.web import health, names, unready
-from goodbot.web.connections import HEAD_BYTES, Connection, Crowd
+from goodbot.web import connections, health, names, unready
+from goodbot.web.connections import HEAD_BYTES, Crowd, Handler, Server
 from goodbot.web.health import Said
 from goodbot.web.http import Parts
 
@@ -40,7 +40,9 @@ class HttpServer:
         self._config = config
         self._parts = parts
         self._names = names.known(config)
-        self._crowd: Crowd | None = None
+        self._server: Server | None = None
+        self._crowds: list[Crowd] = []
+        """Of the port, and of the Unix socket."""
         self._listening: list[asyncio.Server] = []
         self._mounted: web.AppRunner | None = None
         self._path: Path | None = None
@@ -49,12 +51,12 @@ class HttpServer:
     async def start(self, port: int, listening: socket.socket | None = None) -> None:
         """Listen, or take over what is `listening` already. Raises ConfigError when it cannot be had."""
         host = self._config.host
-        self._crowd = Crowd(
+        self._server = Server(
             self._answer, request_factory=self._request, access_log=None, auto_decompress=False,
             lingering_time=_LINGERING, max_line_size=LONGEST_LINE, max_field_size=LONGEST_LINE,
         )  # fmt: skip
         try:
-            await self._listen(self._crowd, listening, host, port)
+            await self._listen(self._crowd(connections.CONNECTIONS), listening, host, port)
         except OSError as error:
             await self.stop()
             raise ConfigError(
@@ -63,6 +65,17 @@ class HttpServer:
             ) from error
         if not names.is_loopback(host):
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
+
+    @property
+    def turned_away(self) -> int:
+        """Connections and requests for which there was no room."""
+        return sum(crowd.turned_away for crowd in self._crowds)
+
+    def _crowd(self, most: int) -> Crowd:
+        assert self._server is not None  # noqa: S101  asked while it listens
+        crowd = Crowd(self._server, most)
+        self._crowds.append(crowd)
+        return crowd
 
     async def _listen(
         self, crowd: Crowd, listening: socket.socket | None, host: str, port: int
@@ -86,8 +99,7 @@ class HttpServer:
         What lies there was left by a daemon that was killed: call it only with the state directory's
         lock in hand.
         """
-        crowd = self._crowd
-        if crowd is None or self._path is not None:
+        if self._server is None or self._path is not None:
             return
         path.unlink(missing_ok=True)
         own = socket.socket(socket.AF_UNIX)
@@ -100,7 +112,9 @@ class HttpServer:
         finally:
             os.umask(umask)
         loop = asyncio.get_running_loop()
-        server = await loop.create_unix_server(crowd, sock=own, backlog=ONE_A_TURN)
+        server = await loop.create_unix_server(
+            self._crowd(connections.AT_HOME), sock=own, backlog=ONE_A_TURN
+        )
         queue(server)
         self._listening.append(server)
         self._path = path
@@ -108,6 +122,7 @@ class HttpServer:
     async def mount(self, application: web.Application) -> None:
         """Answer with this application what is not health; the one before is unmounted."""
         await self.unmount()
+        application.on_response_prepare.append(self._begins)
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         self._mounted = runner
@@ -126,33 +141,57 @@ class HttpServer:
     async def stop(self) -> None:
         """Stop listening; idempotent."""
         await self.unmount()
-        crowd, self._crowd = self._crowd, None
-        if crowd is not None:
-            await self._end(crowd)
+        server, self._server = self._server, None
+        if server is not None:
+            await self._end(server)
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             self._path = None
 
-    async def _end(self, crowd: Crowd) -> None:
+    async def _end(self, http: Server) -> None:
         """Close the ports, and every connection: also those that are half way in.
 
         While a server of asyncio's closes, a connection that it has taken from the kernel and not yet
         made a transport of would be left open. So nothing more is taken, then those come in, then all end.
         """
-        crowd.closing = True
+        for crowd in self._crowds:
+            crowd.closing = True
         loop = asyncio.get_running_loop()
         for server in self._listening:
             for one in server.sockets:
                 loop.remove_reader(one.fileno())
-        await crowd.settled()
+        for crowd in self._crowds:
+            await crowd.settled()
         for server in self._listening:
             server.close()
         self._listening.clear()
-        crowd.pre_shutdown()
-        await crowd.shutdown(_LAST_CALLS)
-        await crowd.gone()
+        http.pre_shutdown()
+        await http.shutdown(_LAST_CALLS)
+        await asyncio.gather(*(crowd.gone() for crowd in self._crowds))
+        self._crowds.clear()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        assert isinstance(request.protocol, Handler)  # noqa: S101  we have made it
+        connection = request.protocol.connection
+        waiting = connection.crowd.waiting
+        if len(waiting) >= connections.WAITING and request.path not in health.PATHS:
+            connection.crowd.turned_away += 1
+            connection.ends()
+            return unready.busy()
+        waiting.add(connection)
+        try:
+            return await self._asked(request)
+        finally:
+            waiting.discard(connection)
+            connection.ends()
+
+    async def _begins(self, request: web.Request, response: web.StreamResponse) -> None:
+        """An answer begins: a page's line, a stream and whatever else takes its time wait for nobody."""
+        del response
+        if isinstance(request.protocol, Handler):
+            request.protocol.connection.crowd.waiting.discard(request.protocol.connection)
+
+    async def _asked(self, request: web.BaseRequest) -> web.StreamResponse:
         if _length_of_head(request) > HEAD_BYTES:
             return Said(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
         if len(request.headers.getall(hdrs.HOST, [])) != 1:
@@ -179,8 +218,8 @@ class HttpServer:
     ) -> web.BaseRequest:
         """The request as the mounted application wants it; a body that never ends is ended."""
         loop = asyncio.get_running_loop()
-        if not payload.is_eof() and isinstance(protocol, Connection):
-            protocol.expect(payload)
+        if isinstance(protocol, Handler):
+            protocol.connection.begins(payload)
         server = self._mounted.server if self._mounted else None
         if server is None:
             return web.BaseRequest(message, payload, protocol, writer, task, loop)

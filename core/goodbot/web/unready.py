@@ -45,6 +45,20 @@ def not_yet(request: web.BaseRequest, status: str) -> web.Response:
     return Said(503, {"status": status, **program}, {hdrs.RETRY_AFTER: "5"})
 
 
+def busy() -> Said:
+    """A 503 for those for whom there is no room at the moment."""
+    error = {"message": "Too many ask at once: try again in a moment.", "type": "unavailable"}
+    return Said(503, {"status": "busy", "error": error}, {hdrs.RETRY_AFTER: "1"})
+
+
+def unasked(said: Said) -> bytes:
+    """The same as bytes, for a connection on which nothing has been asked yet."""
+    body = said.body if isinstance(said.body, bytes) else b""
+    lines = [f"HTTP/1.1 {said.status} Service Unavailable", "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in said.headers.items()]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
 def script() -> web.Response:
     """What makes the page try again: a file of its own, for no page here has script in it."""
     return web.Response(

@@ -53,8 +53,7 @@ async def listening(*more: web.RouteDef) -> AsyncIterator[HttpServer]:
 
 
 def crowd(server: HttpServer) -> connections.Crowd:
-    assert server._crowd is not None
-    return server._crowd
+    return server._crowds[0]
 
 
 class Caller:
@@ -105,7 +104,7 @@ async def test_a_thousand_who_say_nothing_keep_nobody_out() -> None:
             await Caller.call(server, b"" if n % 2 else b"POST /size HTTP/1.1\r\nHost: loc")
             for n in range(1000)
         ]
-        await until(lambda: len(crowd(server).open) <= connections.SILENT + 1, 20)
+        await until(lambda: len(crowd(server).open) <= connections.CONNECTIONS, 20)
         assert await owner.asks() == "200", "whoever has been heard stays"
         for _ in range(20):
             assert await get(server.port, "/page") == (200, "a page")
@@ -155,15 +154,21 @@ async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered
         begun = b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx"
         slow = await Caller.call(server, begun)
         await until(lambda: sum(one.is_half_sent() for one in crowd(server).open) == 1)
-        await until(lambda: not crowd(server).silent)
+        await until(lambda: not any(one.is_silent() for one in crowd(server).open))
         newcomer = await Caller.call(server)
         assert await slow.ended()
         assert await newcomer.asks() == "200"
         newcomer.say(PAGE.replace(b"page", b"never"))
-        await until(lambda: not any(one.is_idle() for one in crowd(server).open))
-        late = await Caller.call(server)
-        assert await late.ended(), "all places are taken by people who are being answered"
-        for one in (*busy, slow, newcomer, late):
+        await until(lambda: {one.rank(0.0) for one in crowd(server).open} == {None})
+        monkeypatch.setattr(connections, "_REFUSED", 1)
+        for count in (1, 2, 3):
+            late = await Caller.call(server, PAGE)
+            assert (await late.hears())[0] == "503", "all places are taken by who is being answered"
+            assert await late.ended()
+            assert server.turned_away == count
+            assert sum(not one.dropped for one in crowd(server).open) <= 4
+            late.close()
+        for one in (*busy, slow, newcomer):
             one.close()
 
 
@@ -287,6 +292,141 @@ async def test_a_compressed_body_is_not_undone() -> None:
         assert (status, said) == (200, b"10")
 
 
+# -- answers that nobody takes, and more than there is room for
+
+
+LARGE = 8 << 20
+
+
+async def flood(request: web.Request) -> web.Response:
+    return web.Response(body=b"x" * LARGE)
+
+
+FLOOD = PAGE.replace(b"page", b"flood")
+
+
+async def test_s4_an_answer_of_which_nothing_is_taken_ends_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """530 sockets whose answers nobody read kept everybody out for as long as they liked."""
+    monkeypatch.setattr(connections, "TAKING_SECONDS", patience(0.5))
+    async with listening(web.get("/flood", flood)) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as deaf:
+            deaf.sendall(FLOOD)
+            await until(lambda: any(one.rank(1e12) == 3 for one in crowd(server).open), 20)
+            await until(lambda: not crowd(server).open, 60)
+
+
+async def test_s4_who_takes_an_answer_slowly_gets_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For longer than the limit in all, never for so long nothing."""
+    monkeypatch.setattr(connections, "TAKING_SECONDS", limit := patience(2))
+    async with listening(web.get("/flood", flood)) as server:
+        caller = await Caller.call(server, FLOOD)
+        head = await caller._reader.readuntil(b"\r\n\r\n")
+        assert head.split(b" ")[1] == b"200"
+        for _ in range(16):
+            await asyncio.sleep(limit / 8)
+            await caller._reader.readexactly(LARGE // 16)
+        caller.close()
+
+
+async def test_s4_who_does_not_take_an_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "_SLOW_SECONDS", 0.0)
+    async with listening(web.get("/flood", flood)) as server:
+        deaf = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+        for one in deaf:
+            one.sendall(FLOOD)
+        await until(lambda: [one.rank(1e12) for one in crowd(server).open] == [3, 3], 20)
+        assert await get(server.port, "/page") == (200, "a page")
+        for one in deaf:
+            one.close()
+
+
+async def test_s4_the_unix_socket_has_places_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "WAITING", 2)
+    async with listening() as server:
+        await server.listen_at(tmp_path / "http.sock")
+        busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(2)]
+        await until(lambda: len(crowd(server).waiting) == 2)
+        late = await Caller.call(server)
+        assert (await late.hears())[0] == "503"
+        program = Caller(*await asyncio.open_unix_connection(tmp_path / "http.sock"))
+        assert await program.asks() == "200"
+        for one in (*busy, late, program):
+            one.close()
+
+
+async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 4,000 that came at once 2,797 were open: each newcomer drove the same one out."""
+    monkeypatch.setattr(connections, "CONNECTIONS", 32)
+    seen: list[int] = []
+    async with listening() as server:
+        everybody = crowd(server)
+        enter = everybody.enter
+
+        def counted(newcomer: connections.Connection) -> None:
+            enter(newcomer)
+            seen.append(len(everybody.open))
+
+        monkeypatch.setattr(everybody, "enter", counted)
+        callers: list[socket.socket] = []
+        with closed(callers):
+            for n in range(400):
+                callers.append(socket.create_connection(("127.0.0.1", server.port)))
+                if n % 2:
+                    callers[-1].sendall(PAGE)
+            last = await Caller.call(server)
+            assert await last.asks() == "200"
+            last.close()
+        assert len(seen) == 401
+        assert max(seen) <= 32 + 3, "those that were driven out are closed in the next turn"
+
+
+async def test_b6_what_there_is_no_room_for_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At ten times what it can do, requests took 15 s, and nobody was told to come later."""
+    monkeypatch.setattr(connections, "WAITING", 3)
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"begun")
+        await asyncio.Event().wait()
+        return response
+
+    free = asyncio.Event()
+
+    async def waits(request: web.Request) -> web.Response:
+        await free.wait()
+        return web.Response(text="at last")
+
+    async with listening(web.get("/stream", stream), web.get("/waits", waits)) as server:
+        begun = [await Caller.call(server, PAGE.replace(b"page", b"stream")) for _ in range(5)]
+        for one in begun:
+            await one._reader.readuntil(b"begun")
+        assert await get(server.port, "/page") == (200, "a page"), "those wait for nothing"
+        waiting = [await Caller.call(server, PAGE.replace(b"page", b"waits")) for _ in range(3)]
+        await until(lambda: len(crowd(server).waiting) == 3)
+        status, head, said = await raw(server.port, PAGE)
+        assert (status, "retry-after: 1" in head) == (503, True)
+        assert b"Too many ask at once" in said
+        assert server.turned_away == 1
+        assert (await get(server.port, "/healthz"))[0] == 200
+        free.set()
+        for one in waiting:
+            assert await one.hears() == ("200", "at last")
+        assert await get(server.port, "/page") == (200, "a page")
+        for one in (*begun, *waiting):
+            one.close()
+
+
 # -- nothing is left behind
 
 
@@ -363,7 +503,7 @@ def test_who_does_not_read_is_not_waited_for() -> None:
             caller = socket.create_connection(("127.0.0.1", server.port))
             caller.sendall(PAGE.replace(b"page", b"flood"))
             callers.append(caller)
-            await until(lambda: not crowd(server).silent and crowd(server).open)
+            await until(lambda: {one.is_silent() for one in crowd(server).open} == {False})
             await asyncio.sleep(0.05)
 
     with closed(callers):
