@@ -1,41 +1,27 @@
 """A settings file of another program: we add something to it, and later leave it as it was.
 
-What is kept, in a directory of ours (0700) that `ForeignFile` is told: the bytes from before our first
-write, and a record with a hash of what we wrote, from which `restore` knows whether anybody else has
-written since.
+What it was before our first write is kept, with a hash of what we wrote (`before`), from which `restore`
+knows whether anybody else has written since.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import shutil
 import stat
 from collections.abc import Callable, Generator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from goodbot.errors import FatalConnectorError
+
+from goodbot_connectors.before import Before, Record, digest, private
 
 __all__ = ["ForeignFile"]
 
 _BOM = "\ufeff"
 _LARGEST = 16 * 1024 * 1024  # bytes; settings are never so long, what is, is something else
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Record:
-    """What we know of a file that we have written."""
-
-    path: str
-    existed: bool  # before us
-    wrote: str  # SHA-256 of what we wrote last
-    alone: bool = True
-    """False once somebody else wrote between two writes of ours: their part must survive."""
-    made: tuple[str, ...] = ()  # directories that we made for it, the innermost first
 
 
 class ForeignFile:
@@ -47,27 +33,26 @@ class ForeignFile:
     """
 
     def __init__(
-        self, path: Path, kept: Path, *, check: Callable[[str], object] | None = None
-    ) -> None:
+        self, path: Path, home: Path, connector: str, *,
+        check: Callable[[str], object] | None = None,
+    ) -> None:  # fmt: skip
+        """`home` is the state directory, `connector` whose doing it is."""
         self.path = path
         self._check = check
         self._seen: bytes | None = None
         self._bom = ""
-        key = f"{path.name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
-        self._kept = kept
-        self._before = kept / f"{key}.before"
-        self._note = kept / f"{key}.json"
+        self._before = Before(path, home, connector)
 
     @property
     def written(self) -> bool:
         """Whether we have written it, and not restored it since."""
-        return self._note.exists()
+        return self._before.there
 
     @property
     def alone(self) -> bool:
         """Whether nobody else has written it since we did: `restore` leaves it as it was before us."""
-        record = self._record()
-        return record is not None and record.alone and _digest(self._bytes() or b"") == record.wrote
+        record = self._before.record()
+        return record is not None and record.alone and digest(self._bytes() or b"") == record.wrote
 
     def read(self) -> str:
         """Its text without a byte order mark, line ends as they are; "" when there is none."""
@@ -98,17 +83,17 @@ class ForeignFile:
         data = (self._bom + text).encode()
         if data == before:
             return
-        old = self._record()
+        old = self._before.record()
         if old is None:
-            record = _Record(
-                path=str(self.path), existed=before is not None, wrote=_digest(data),
-                made=tuple(str(one) for one in self._missing()),
+            record = Record(
+                path=str(self.path), existed=before is not None, wrote=digest(data),
+                made=tuple(str(one) for one in self._missing()), before=_sum(before),
             )  # fmt: skip
         else:
-            ours = before is not None and _digest(before) == old.wrote
-            record = replace(old, wrote=_digest(data), alone=old.alone and ours)
+            ours = before is not None and digest(before) == old.wrote
+            record = replace(old, wrote=digest(data), alone=old.alone and ours)
         try:
-            self._keep(record, before if old is None else None)
+            self._before.keep(record, before if old is None else None)
             self._replace(data)
         except OSError as error:
             if old is None:
@@ -122,23 +107,25 @@ class ForeignFile:
 
         So `restore` leaves it as it was before the first such command, if nobody else has written.
         """
-        before, old = self._bytes(), self._record()
-        wrote = _digest(before or b"")
-        record = old or _Record(
+        before, old = self._bytes(), self._before.record()
+        wrote = digest(before or b"")
+        record = old or Record(
             path=str(self.path), existed=before is not None, wrote=wrote,
-            made=tuple(str(one) for one in self._missing()),
+            made=tuple(str(one) for one in self._missing()), before=_sum(before),
         )  # fmt: skip
         alone = record.alone and record.wrote == wrote
         try:
             if old is None:
-                self._keep(record, before)
+                self._before.keep(record, before)
             try:
                 yield
             finally:
                 if (after := self._bytes()) == before and old is None:
                     self._forget()
                 else:
-                    self._keep(replace(record, wrote=_digest(after or b""), alone=alone), None)
+                    self._before.keep(
+                        replace(record, wrote=digest(after or b""), alone=alone), None
+                    )
         except OSError as error:
             raise self._trouble("cannot be kept", error) from error
         self._seen = None
@@ -149,13 +136,13 @@ class ForeignFile:
         Else only what is ours goes: `without_ours` gets its text and returns it without that. Returns a
         line for the person.
         """
-        record, now = self._record(), self._bytes()
+        record, now = self._before.record(), self._bytes()
         if now is None:
             self._leave(record)
             return f"{self.path} is not there any more"
         try:
-            before = self._before.read_bytes() if record and record.existed else None
-            if record and (now == before or (record.alone and _digest(now) == record.wrote)):
+            before = self._before.bytes(record) if record else None
+            if record and (now == before or (record.alone and digest(now) == record.wrote)):
                 if before is None:
                     self._remove()
                 elif now != before:
@@ -198,7 +185,7 @@ class ForeignFile:
             missing.mkdir(mode=0o700)
         partial = target.with_name(f".{target.name}.goodbot-{os.getpid()}")
         try:
-            with _private(partial) as file:
+            with private(partial) as file:
                 file.write(data)
                 with contextlib.suppress(FileNotFoundError):
                     self._like(target, partial)
@@ -226,26 +213,7 @@ class ForeignFile:
     def _remove(self) -> None:
         os.unlink(os.path.realpath(self.path))  # a link that led nowhere before leads nowhere again
 
-    def _record(self) -> _Record | None:
-        try:
-            fields: dict[str, Any] = json.loads(self._note.read_bytes())
-            fields["made"] = tuple(fields["made"])
-            return _Record(**fields)
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise FatalConnectorError(
-                f"{self._note} cannot be read: what {self.path} was before is in {self._before}."
-            ) from error
-
-    def _keep(self, record: _Record, before: bytes | None) -> None:
-        """What it was, then the record: without the record the copy counts for nothing."""
-        self._kept.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if before is not None:
-            _store(self._before, before)
-        _store(self._note, json.dumps(asdict(record), indent=1).encode())
-
-    def _leave(self, record: _Record | None) -> None:
+    def _leave(self, record: Record | None) -> None:
         """Forget what it was; directories that we made go, if nothing else is in them."""
         with contextlib.suppress(OSError):
             for made in record.made if record else ():
@@ -253,10 +221,7 @@ class ForeignFile:
         self._forget()
 
     def _forget(self) -> None:
-        self._note.unlink(missing_ok=True)
-        self._before.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            self._kept.rmdir()
+        self._before.forget()
         self._seen = None
 
     def _trouble(self, what: str, error: OSError) -> FatalConnectorError:
@@ -269,27 +234,12 @@ class ForeignFile:
         )
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _sum(before: bytes | None) -> str:
+    return "" if before is None else digest(before)
 
 
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would wait for its writer
-
-
-def _private(path: Path) -> Any:
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
-
-
-def _store(path: Path, data: bytes) -> None:
-    partial = path.with_name(f"{path.name}.new")
-    with _private(partial) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def _sync(directory: Path) -> None:

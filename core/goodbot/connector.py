@@ -81,6 +81,12 @@ class ConnectorSpec:
     setup: str = ""
     """`package.module:Class`, a `ConnectorSetup`; without one, `init` and `doctor` only look at
     the config and the secrets, and `uninstall` leaves the platform alone."""
+    backup_files: tuple[str, ...] = ()
+    """Of its own directory, the files that a backup takes along and a restore brings back: no tokens,
+    nothing that is bound to this machine. Nothing else of that directory is ever in a backup."""
+    backup_values: tuple[str, ...] = ()
+    """Of its values (`ConnectorHost.set`), those that a backup takes along and a restore brings back, by
+    their keys (`*` stands for anything): none that lets somebody in. No others travel."""
     local: bool = False
     """Its accounts are made at this machine, by whoever owns it: programs, a browser, a terminal. Those
     that the config calls `me` or `owner` are one person (`goodbot.people.linking`)."""

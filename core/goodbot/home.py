@@ -21,6 +21,7 @@ ENTRIES = {
     "config.toml": "settings",
     "secrets.env": "tokens",
     "fetched.json": "which base models goodbot has downloaded",
+    "undo.key": "by which it knows its own records of other programs' settings",
     "connectors": "what each platform's connector keeps",
     "staging": "a training under way",
     "imports": "an adapter that is being brought in",
@@ -66,6 +67,12 @@ def beside(home: Path) -> list[Path]:
         if (path.name.startswith(starts) or path.name == name + RESTORED)
         and path.is_dir() and not path.is_symlink() and is_home(path)
     ]  # fmt: skip
+
+
+def replaced(home: Path) -> str:
+    """What a restore has replaced, by its paths, for a question; empty where there is nothing."""
+    paths = ", ".join(str(path) for path in beside(home))
+    return f" What a restore has replaced goes with it: {paths}." if paths else ""
 
 
 def is_home(home: Path) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from goodbot.backups.authority import WORDS
 from goodbot.cli import main
 from goodbot.lock import HomeLock
 
@@ -36,7 +37,9 @@ def test_there_and_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [path] = home.parent.glob("goodbot-*.tar")
     assert str(path) in said
     assert "24 answers, 26 ratings, 2 adapters" in said
-    assert "Not in it: tokens and base models" in said
+    assert (
+        "Not in it: tokens, sessions, codes, settings of other programs, and base models." in said
+    )
     shutil.rmtree(home)
     assert main(["restore", str(path), "--yes", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -51,7 +54,7 @@ def test_a_person_is_shown_it_and_asked(home: Path) -> None:
     (home / "config.toml").write_text("[serving]\nhistory = 3\n")
     with Person(home, "restore", "b.tar", columns=200) as person:
         person.sees(
-            "24 answers, 26 ratings, 2 adapters", "its config.toml is not the one that you have now",
+            "24 answers, 26 ratings, 2 adapters", "[serving] history = 2 (now: 3)",
             "replaces", "[y/N]",
         )  # fmt: skip
         person.type("\n")
@@ -65,6 +68,48 @@ def test_a_person_is_shown_it_and_asked(home: Path) -> None:
         assert person.ends() == 0
         assert "What was there lies in" in person.look()
     assert "history = 2" in (home / "config.toml").read_text()
+
+
+@pytest.fixture
+def owned(home: Path) -> Path:
+    """A backup whose config names an owner that is none any more."""
+    config = home / "config.toml"
+    config.write_text("[connectors.api]\nowners = ['mallory']\n")
+    assert main(["backup", "b.tar"]) == 0
+    config.write_text("[connectors.api]\n")
+    return config
+
+
+def test_s3_a_new_owner_needs_a_typed_word(home: Path, owned: Path) -> None:
+    for typed, done in (("y", False), ("", False), ("owners", True)):
+        with Person(home, "restore", "b.tar", "--yes", columns=200) as person:
+            person.sees("api:mallory becomes an owner", "Type owners to agree:")
+            person.type(f"{typed}\n")
+            assert person.ends() == (0 if done else 1)
+            assert ("Nothing was changed." in person.look()) is not done
+        assert ("mallory" in owned.read_text()) is done
+
+
+def test_s3_yes_alone_is_not_enough(
+    home: Path, owned: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in ([], ["--json"], ["--accept", "rights"]):
+        assert main(["restore", "b.tar", "--yes", *words]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert "others own this goodbot" in said
+        assert "say --accept owners" in said
+        assert ("api:mallory becomes an owner" in said) is ("--json" in words)
+    with pytest.raises(SystemExit):
+        main(["restore", "b.tar", "--accept", "everything"])
+    assert "mallory" not in owned.read_text()
+    capsys.readouterr()
+    assert main(["restore", "b.tar", "--yes", "--json", "--accept", "owners"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["gains"] == [{"text": "api:mallory becomes an owner", "accepted": "owners"}]
+    assert "mallory" in owned.read_text()
+    for word in WORDS:
+        assert main(["restore", "none.tar", "--accept", word]) == 1, "the parser knows each word"
 
 
 def test_ctrl_c_at_the_question_leaves_nothing(home: Path) -> None:

@@ -20,6 +20,7 @@ from goodbot.cli import main
 from goodbot.lock import HomeLock
 from goodbot.models import fetched
 from goodbot.scratch import Scratch
+from goodbot.plugins import PluginHost
 from goodbot.secrets import SecretStore
 from keyring.backend import KeyringBackend
 
@@ -131,16 +132,38 @@ def lived_in(machine: FakeManager) -> Path:
     SecretStore(home).set(TOKEN, "123:secret", keyring=True)
     assert main(["status"]) == 0  # it upgrades the data, and keeps a copy
     fetch(machine, home)
-    backup = make(home, machine.base / "b.tar", now=1.8e9)
+    backup = make(home, machine.base / "b.tar", {}, now=1.8e9)
 
     async def restore() -> None:
-        async with prepared(backup.path, home) as ready:
+        async with prepared(backup.path, home, PluginHost(), now=1.8e9) as ready:
             swap(ready, home, now=1.8e9)
 
     asyncio.run(restore())
     assert main(["service", "install"]) == 0
     machine.set(active=False)
     return home
+
+
+def test_s3_a_forged_list_of_downloads_deletes_nothing(
+    machine: FakeManager, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = machine.person / ".goodbot"
+    folder = cache(machine) / "models--them--theirs"
+    entry = {
+        "repo": "them/theirs", "commit": COMMIT, "path": str(folder / "snapshots" / COMMIT),
+        "blobs": [blob.name for blob in (folder / "blobs").iterdir()],
+    }  # fmt: skip
+    fetch(machine, home)
+    for forged in ([entry], {"models": [entry], "mac": "0" * 64}, {"models": [entry], "mac": None}):
+        (home / "fetched.json").write_text(json.dumps(forged))
+        before = listing(machine.person)
+        assert main(["uninstall", "--dry-run"]) == 0
+        said = capsys.readouterr().out
+        assert "them/theirs" not in said
+        assert "was not made by this goodbot, so no model that it names is removed" in said
+        assert listing(machine.person) == before
+    fetch(machine, home)
+    assert [one.repo for one in fetched.entries(home)] != ["them/theirs"], "a download notes anew"
 
 
 def test_all_is_as_it_was_before(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,17 +25,21 @@ def take_out(text: str) -> str:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    return tmp_path / "home" / "before"
+    return tmp_path / "home" / "connectors" / "other" / "before"
+
+
+def foreign(path: Path, kept: Path, *, check: Callable[[str], object] | None = None) -> ForeignFile:
+    return ForeignFile(path, kept.parents[2], kept.parent.name, check=check)
 
 
 def test_the_file_comes_back_byte_for_byte(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(BEFORE)
     path.chmod(0o640)
-    ForeignFile(path, kept).write(add(ForeignFile(path, kept).read()))
+    foreign(path, kept).write(add(foreign(path, kept).read()))
     assert json.loads(path.read_bytes())["ours"] is True
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    line = ForeignFile(path, kept).restore(take_out)
+    line = foreign(path, kept).restore(take_out)
     assert path.read_bytes() == BEFORE
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert "as it was before" in line
@@ -45,8 +50,8 @@ def test_the_first_bytes_are_kept_over_our_own_later_writes(tmp_path: Path, kept
     path = tmp_path / "settings.json"
     path.write_bytes(BEFORE)
     for text in ('{"ours":1}', '{"ours":2}', '{"ours":2}', '{"ours":3}'):
-        ForeignFile(path, kept).write(text)
-    ForeignFile(path, kept).restore(take_out)
+        foreign(path, kept).write(text)
+    foreign(path, kept).restore(take_out)
     assert path.read_bytes() == BEFORE
 
 
@@ -54,70 +59,70 @@ def test_what_it_was_is_for_nobody_elses_eyes(tmp_path: Path, kept: Path) -> Non
     path = tmp_path / "settings.json"
     path.write_bytes(b'{"env":{"KEY":"secret"}}')
     path.chmod(0o644)
-    ForeignFile(path, kept).write("{}")
+    foreign(path, kept).write("{}")
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700
     assert {stat.S_IMODE(one.stat().st_mode) for one in kept.iterdir()} == {0o600}
 
 
 def test_a_file_that_was_not_there_goes_with_its_directories(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "a" / "b" / "rl.md"
-    file = ForeignFile(path, kept)
+    file = foreign(path, kept)
     assert file.read() == ""
     assert not file.written
     file.write("hello")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert ForeignFile(path, kept).written
-    ForeignFile(path, kept).restore(lambda text: "")
+    assert foreign(path, kept).written
+    foreign(path, kept).restore(lambda text: "")
     assert not (tmp_path / "a").exists()
 
 
 def test_directories_with_something_else_in_them_stay(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "a" / "b" / "rl.md"
-    ForeignFile(path, kept).write("hello")
+    foreign(path, kept).write("hello")
     (tmp_path / "a" / "other").write_text("theirs")
-    ForeignFile(path, kept).restore(lambda text: "")
+    foreign(path, kept).restore(lambda text: "")
     assert sorted(one.name for one in (tmp_path / "a").iterdir()) == ["other"]
 
 
 def test_after_a_change_of_somebody_else_only_our_part_goes(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(BEFORE)
-    ForeignFile(path, kept).write(add(BEFORE.decode()))
+    foreign(path, kept).write(add(BEFORE.decode()))
     theirs = {**json.loads(path.read_bytes()), "model": "opus"}
     path.write_text(json.dumps(theirs))
-    line = ForeignFile(path, kept).restore(take_out)
+    line = foreign(path, kept).restore(take_out)
     assert json.loads(path.read_bytes()) == {"theme": "dark", "n": 1.0, "model": "opus"}
     assert "stays" in line
-    assert not ForeignFile(path, kept).written
+    assert not foreign(path, kept).written
 
 
 def test_a_change_between_two_writes_of_ours_is_not_lost(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(BEFORE)
-    ForeignFile(path, kept).write(add(BEFORE.decode()))
+    foreign(path, kept).write(add(BEFORE.decode()))
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "model": "opus"}))
-    file = ForeignFile(path, kept)
+    file = foreign(path, kept)
     file.write(file.read() + "\n")
-    ForeignFile(path, kept).restore(take_out)
+    foreign(path, kept).restore(take_out)
     assert json.loads(path.read_bytes())["model"] == "opus"
 
 
 def test_a_file_that_its_owner_deleted_stays_deleted(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(BEFORE)
-    ForeignFile(path, kept).write("{}")
+    foreign(path, kept).write("{}")
     path.unlink()
-    assert "not there any more" in ForeignFile(path, kept).restore(take_out)
+    assert "not there any more" in foreign(path, kept).restore(take_out)
     assert not path.exists()
-    assert not ForeignFile(path, kept).written
+    assert not foreign(path, kept).written
 
 
 def test_without_a_record_what_is_ours_is_still_taken_out(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text('{"ours": true, "theme": "dark"}')
-    ForeignFile(path, kept).restore(take_out)
+    foreign(path, kept).restore(take_out)
     assert json.loads(path.read_text()) == {"theme": "dark"}
-    assert "nothing of goodbot" in ForeignFile(path, kept).restore(take_out)
+    assert "nothing of goodbot" in foreign(path, kept).restore(take_out)
 
 
 @pytest.mark.parametrize("whole_directory", [True, False])
@@ -134,10 +139,10 @@ def test_links_of_dotfile_managers_stay_links(
     else:
         link = path = tmp_path / "settings.json"
         link.symlink_to(Path("dotfiles") / "settings.json")
-    ForeignFile(path, kept).write('{"ours":1}')
+    foreign(path, kept).write('{"ours":1}')
     assert link.is_symlink()
     assert (dotfiles / "settings.json").read_text() == '{"ours":1}'
-    ForeignFile(path, kept).restore(take_out)
+    foreign(path, kept).restore(take_out)
     assert link.is_symlink()
     assert (dotfiles / "settings.json").read_bytes() == BEFORE
 
@@ -145,9 +150,9 @@ def test_links_of_dotfile_managers_stay_links(
 def test_a_link_to_nothing_leads_to_nothing_again(tmp_path: Path, kept: Path) -> None:
     link = tmp_path / "settings.json"
     link.symlink_to(tmp_path / "gone" / "settings.json")
-    ForeignFile(link, kept).write("{}")
+    foreign(link, kept).write("{}")
     assert (tmp_path / "gone" / "settings.json").read_text() == "{}"
-    ForeignFile(link, kept).restore(take_out)
+    foreign(link, kept).restore(take_out)
     assert link.is_symlink()
     assert not (tmp_path / "gone").exists()
 
@@ -157,25 +162,25 @@ def test_a_malformed_file_is_left_as_it_is(tmp_path: Path, kept: Path) -> None:
     for broken in (b'{"a": 1,,}', b"\xff\xfe{}", b"[" * 100_000):
         path.write_bytes(broken)
         with pytest.raises(FatalConnectorError, match=r"cannot be understood .* left as it is"):
-            ForeignFile(path, kept, check=json.loads).read()
+            foreign(path, kept, check=json.loads).read()
         assert path.read_bytes() == broken
 
 
 def test_a_file_that_became_malformed_keeps_what_is_known_of_it(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(BEFORE)
-    ForeignFile(path, kept).write("{}")
+    foreign(path, kept).write("{}")
     path.write_text("{,")
     with pytest.raises(FatalConnectorError, match="cannot be understood"):
-        ForeignFile(path, kept, check=json.loads).restore(take_out)
+        foreign(path, kept, check=json.loads).restore(take_out)
     assert path.read_text() == "{,"
-    assert ForeignFile(path, kept).written
+    assert foreign(path, kept).written
 
 
 def test_a_mark_at_its_start_is_no_text_and_stays(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(b"\xef\xbb\xbf{}\n")
-    file = ForeignFile(path, kept, check=json.loads)
+    file = foreign(path, kept, check=json.loads)
     assert file.read() == "{}\n"
     file.write('{"ours":1}')
     assert path.read_bytes() == b'\xef\xbb\xbf{"ours":1}'
@@ -184,7 +189,7 @@ def test_a_mark_at_its_start_is_no_text_and_stays(tmp_path: Path, kept: Path) ->
 def test_what_changed_since_it_was_read_is_not_overwritten(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(BEFORE)
-    file = ForeignFile(path, kept)
+    file = foreign(path, kept)
     text = file.read()
     path.write_text('{"theirs": 1}')
     with pytest.raises(FatalConnectorError, match="try again"):
@@ -204,9 +209,9 @@ def test_a_crash_before_the_write_leaves_nothing_to_undo(
     with monkeypatch.context() as patch:
         patch.setattr(ForeignFile, "_replace", crash)
         with pytest.raises(KeyboardInterrupt):
-            ForeignFile(path, kept).write("{}")
-    assert ForeignFile(path, kept).written  # the copy is there: it is harmless
-    ForeignFile(path, kept).restore(take_out)
+            foreign(path, kept).write("{}")
+    assert foreign(path, kept).written  # the copy is there: it is harmless
+    foreign(path, kept).restore(take_out)
     assert path.read_bytes() == BEFORE
 
 
@@ -222,11 +227,11 @@ def test_a_file_that_may_not_be_written_is_named_with_its_target(
     store.chmod(0o500)
     try:
         with pytest.raises(FatalConnectorError, match=r"a link to .*store.*nothing was changed"):
-            ForeignFile(path, kept).write("{}")
+            foreign(path, kept).write("{}")
     finally:
         store.chmod(0o700)
     assert path.read_bytes() == BEFORE
-    assert not ForeignFile(path, kept).written
+    assert not foreign(path, kept).written
 
 
 def test_a_failed_first_write_leaves_no_record(
@@ -240,9 +245,9 @@ def test_a_failed_first_write_leaves_no_record(
 
     monkeypatch.setattr(ForeignFile, "_replace", full)
     with pytest.raises(FatalConnectorError, match=r"No space left.*nothing was changed"):
-        ForeignFile(path, kept).write("{}")
+        foreign(path, kept).write("{}")
     assert path.read_bytes() == BEFORE
-    assert not ForeignFile(path, kept).written
+    assert not foreign(path, kept).written
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path, kept: Path) -> None:
@@ -253,7 +258,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kept: Path) -> None:
     loop.symlink_to(loop)
     for path in (directory, pipe, loop):
         with pytest.raises(FatalConnectorError, match=str(path)):
-            ForeignFile(path, kept).read()
+            foreign(path, kept).read()
 
 
 def test_two_files_of_one_name_are_told_apart(tmp_path: Path, kept: Path) -> None:
@@ -261,9 +266,9 @@ def test_two_files_of_one_name_are_told_apart(tmp_path: Path, kept: Path) -> Non
     for path in paths:
         path.parent.mkdir()
         path.write_text(f'"{path.parent.name}"')
-        ForeignFile(path, kept).write("{}")
+        foreign(path, kept).write("{}")
     for path in paths:
-        ForeignFile(path, kept).restore(take_out)
+        foreign(path, kept).restore(take_out)
         assert path.read_text() == f'"{path.parent.name}"'
 
 
@@ -271,6 +276,6 @@ def test_nothing_else_is_left_beside_it(tmp_path: Path, kept: Path) -> None:
     path = tmp_path / "there" / "settings.json"
     path.parent.mkdir()
     path.write_bytes(BEFORE)
-    ForeignFile(path, kept).write("{}")
-    ForeignFile(path, kept).restore(take_out)
+    foreign(path, kept).write("{}")
+    foreign(path, kept).restore(take_out)
     assert [one.name for one in path.parent.iterdir()] == ["settings.json"]

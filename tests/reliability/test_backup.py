@@ -12,6 +12,7 @@ from pathlib import Path
 from goodbot.backups.make import make
 from goodbot.backups.restore import prepared, swap
 from goodbot.lock import prepare_home
+from goodbot.plugins import PluginHost
 from goodbot.store import Store, backup
 from goodbot.store.back import BEFORE, step_back
 from goodbot.store.migrate import migrations
@@ -82,8 +83,9 @@ def test_a_step_back_is_all_or_nothing(tmp_path: Path) -> None:
 
 def restore(folder: Path) -> None:
     async def run() -> None:
-        async with prepared(folder / "backup.tar", folder / "home") as ready:
-            swap(ready, folder / "home", now=1.8e9)
+        home = folder / "home"
+        async with prepared(folder / "backup.tar", home, PluginHost(), now=1.8e9) as ready:
+            swap(ready, home, now=1.8e9)
 
     asyncio.run(run())
 
@@ -102,7 +104,7 @@ def test_a_restore_is_all_or_nothing(tmp_path: Path) -> None:
     state_of_0_1_0(old)
     upgrade(old)
     (old / "goodbot.db.schema-1.bak").unlink()
-    make(old, tmp_path / "0" / "backup.tar", now=1.7e9)
+    make(old, tmp_path / "0" / "backup.tar", {}, now=1.7e9)
     (old / "config.toml").write_text("# written after the backup\n")
     (old / "secrets.env").write_text("TOKEN=1\n")
     (old / "secrets.env").chmod(0o600)

@@ -10,6 +10,7 @@ import pytest
 from goodbot.config import Grants
 from goodbot.errors import RetriableError
 from goodbot.events import ChannelKind, ChannelRef, MessageEvent, Outcome
+from goodbot.lock import HomeLock
 from goodbot.loopback import Answer
 from goodbot.people import pairing
 from goodbot.store import access, forgetting
@@ -556,19 +557,51 @@ async def test_who_is_forgotten_while_the_disk_is_wiped_is_wiped_next(
         assert not await bot.store.read(lambda db: access.switch(db, forgetting.ERASE))
 
 
-async def test_s6_what_a_restore_has_replaced_is_named_to_owners(tmp_path: Path) -> None:
+COPIES = ("bot.before-restore-20261121-101500", "bot.restored", "bot.restoring-1")
+
+
+async def test_s6_what_a_restore_has_replaced_goes_with_it(tmp_path: Path) -> None:
     async with open_bot(tmp_path, grants=GRANTS) as bot:
-        for name in ("bot.before-restore-20261121-101500", "bot.restored", "bot.restoring-1"):
+        for name in COPIES:
             (tmp_path / name).mkdir()
             (tmp_path / name / "goodbot.log").write_text(SECRET)
         (tmp_path / "bot.before-restore-of-mine").write_text("a file of somebody else's")
+        half = tmp_path / "bot" / "goodbot.db.schema-1.bak.partial"
+        half.write_text(SECRET)
         await tell_secrets(bot, 2)
         said = await forget(bot)
         assert "what a restore has replaced: ask an owner to delete them." in said
         assert str(tmp_path) not in said
+        assert not half.exists(), "half a copy that a killed upgrade has left"
+        assert all((tmp_path / name).exists() for name in COPIES), "those are an owner's to delete"
         await bot.say(SECRET, user="ada")
+        asked = await bot.command("forget", "loopback:ada")
+        assert all(str(tmp_path / name) in asked for name in COPIES)
+        assert all((tmp_path / name).exists() for name in COPIES), "nobody has agreed yet"
+        under_way = HomeLock(tmp_path / "bot.restoring-1")
+        under_way.acquire()
+        said = await bot.command("forget", "loopback:ada yes")
+        under_way.release()
+        assert all(str(tmp_path / name) in said for name in COPIES[:2])
+        assert [name for name in COPIES if (tmp_path / name).exists()] == ["bot.restoring-1"]
+        assert (tmp_path / "bot.before-restore-of-mine").exists()
+        assert "Backups that were made before still hold it" in said
+
+
+async def test_s6_what_cannot_be_deleted_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        (tmp_path / COPIES[0]).mkdir()
+        await bot.say(SECRET, user="ada")
+
+        def refuse(path: Path) -> None:
+            raise PermissionError(13, "Permission denied", str(path))
+
+        monkeypatch.setattr("goodbot.people.erasure.shutil.rmtree", refuse)
         await bot.command("forget", "loopback:ada")
         said = await bot.command("forget", "loopback:ada yes")
-        for name in ("bot.before-restore-20261121-101500", "bot.restored", "bot.restoring-1"):
-            assert str(tmp_path / name) in said
-        assert "of-mine" not in said
+        assert (
+            f"{tmp_path / COPIES[0]} holds it, too, and cannot be deleted: Permission denied."
+            in said
+        )

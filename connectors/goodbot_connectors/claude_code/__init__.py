@@ -16,6 +16,7 @@ SPEC = ConnectorSpec(
     requires=("aiohttp",),
     setup="goodbot_connectors.claude_code.setup:ClaudeCodeSetup",
     local=True,
+    backup_values=("sessions", "session *"),
 )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from goodbot import sealed
 from goodbot.errors import FatalConnectorError
 from goodbot.setup import Check, ConnectorSetup, Identity, Manifest
 
@@ -18,6 +19,7 @@ from goodbot_connectors.foreign import ForeignFile
 
 CONNECTOR = "claude_code"
 OWNER = "me"
+_SEALED = "claude_code directory"
 _NOTE = "directory"
 """Which directory of Claude Code's we have changed: the environment may name another one later."""
 
@@ -46,10 +48,10 @@ class ClaudeCodeSetup(ConnectorSetup):
 
     def files(self, directory: Path) -> tuple[ForeignFile, ForeignFile]:
         """Settings and command there."""
-        kept = self._here / "before"
+        home = self.home
         return (
-            ForeignFile(directory / "settings.json", kept, check=settings_file.ours),
-            ForeignFile(directory / "commands" / "rl.md", kept),
+            ForeignFile(directory / "settings.json", home, CONNECTOR, check=settings_file.ours),
+            ForeignFile(directory / "commands" / "rl.md", home, CONNECTOR),
         )
 
     async def identify(self) -> Identity:
@@ -147,7 +149,8 @@ class ClaudeCodeSetup(ConnectorSetup):
                 token = clients.create(self.home, CONNECTOR, OWNER)
                 script.write(self._here / script.HEADER, f"Authorization: Bearer {token}\n", 0o600)
             beside.write(self._here, self.address, beside.socket(self._here))
-            script.write(self._here / _NOTE, str(self.directory), 0o600)
+            where = sealed.note(self.home, _SEALED, str(self.directory))
+            script.write(self._here / _NOTE, where, 0o600)
         except OSError as error:
             raise FatalConnectorError(f"{self._here} cannot be written: {error}") from error
 
@@ -161,6 +164,7 @@ class ClaudeCodeSetup(ConnectorSetup):
     def _changed(self) -> Path | None:
         """The directory that an earlier install has changed."""
         try:
-            return Path((self._here / _NOTE).read_text())
-        except OSError:
+            found = sealed.told(self.home, _SEALED, (self._here / _NOTE).read_text())
+        except (OSError, ValueError):
             return None
+        return Path(found) if found else None

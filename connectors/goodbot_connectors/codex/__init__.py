@@ -17,6 +17,7 @@ SPEC = ConnectorSpec(
     requires=("aiohttp",),
     setup="goodbot_connectors.codex.setup:CodexSetup",
     local=True,
+    backup_values=("sessions", "session:*"),
 )
 
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from goodbot import processes
+from goodbot import processes, sealed
 from goodbot.errors import StoreError
 from goodbot.lock import socket_path
 from goodbot.web.http import SOCKET
 
 from goodbot_connectors.codex import shim
-from goodbot_connectors.fields import as_json, string
 
 HOOK, NOTIFY, SHIM, WHERE = "hook", "notify", "shim.py", "codex.json"
+_SEALED = "codex home"
 _FILES = (HOOK, NOTIFY, SHIM, WHERE, shim.CONNECTION)
 _ABOUT = "# goodbot: made by `goodbot connect codex`, taken away by `goodbot disconnect codex`.\n"
 _SECONDS = 2.0
@@ -104,16 +103,16 @@ async def _answers(home: Path) -> bool:
 
 def remember_codex(folder: Path, home: Path) -> None:
     """Keep where Codex' settings were, for whoever takes ours away again. Raises OSError."""
-    _write(folder / WHERE, json.dumps({"home": str(home)}) + "\n", 0o600)
+    _write(folder / WHERE, sealed.note(folder.parent.parent, _SEALED, str(home)), 0o600)
 
 
 def codex_home(folder: Path) -> Path | None:
     """Where Codex' settings were when goodbot was connected; None before that."""
     try:
-        kept = as_json(json.loads((folder / WHERE).read_text(encoding="utf-8")))
+        kept = (folder / WHERE).read_text(encoding="utf-8")
+        found = sealed.told(folder.parent.parent, _SEALED, kept)
     except (OSError, ValueError):
         return None
-    found = string(kept, "home")
     return Path(found) if found else None
 
 

@@ -151,7 +151,7 @@ class CodexSetup(ConnectorSetup):
 
     def _file(self, path: Path) -> ForeignFile:
         check = json.loads if path.suffix == ".json" else tomllib.loads
-        return ForeignFile(path, self._folder / "before", check=check)
+        return ForeignFile(path, self.home.absolute(), NAME, check=check)
 
     async def _in_config(self) -> bool:
         """Whether our hooks go to config.toml: where there are others, and none in hooks.json."""

@@ -29,6 +29,7 @@ SPEC = ConnectorSpec(
     extra="discord",
     secrets=(TOKEN,),
     setup="goodbot_connectors.discord.setup:DiscordSetup",
+    backup_values=("session", "catch-up", "actions", "offers", "places", "commands"),
 )
 
 

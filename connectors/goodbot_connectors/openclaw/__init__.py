@@ -18,6 +18,7 @@ SPEC = ConnectorSpec(
     message_limit=20_000,
     requires=("aiohttp",),
     setup="goodbot_connectors.openclaw.setup:OpenClawSetup",
+    backup_values=("names",),
 )
 
 

@@ -67,7 +67,7 @@ class OpenClawSetup(ConnectorSetup):
         return str(socket_path(self.home, SOCKET)) if self.socket else ""
 
     def _file(self) -> ForeignFile:
-        return ForeignFile(self.program.file, self.home / "connectors" / NAME / "before")
+        return ForeignFile(self.program.file, self.home, NAME)
 
     async def identify(self) -> Identity:
         """Ask the program what it is."""

@@ -30,6 +30,7 @@ SPEC = ConnectorSpec(
     extra="slack",
     secrets=(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET),
     setup="goodbot_connectors.slack.setup:SlackSetup",
+    backup_values=("threads", "connected_at"),
 )
 
 

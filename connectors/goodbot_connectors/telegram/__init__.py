@@ -26,6 +26,7 @@ SPEC = ConnectorSpec(
     extra="telegram",
     secrets=(TOKEN,),
     setup="goodbot_connectors.telegram.setup:TelegramSetup",
+    backup_values=("data", "prompts", "offers", "parts", "row", "menus", "webhook"),
 )
 
 

@@ -26,6 +26,7 @@ SPEC = ConnectorSpec(
     requires=("aiohttp",),
     setup="goodbot_connectors.web.setup:WebSetup",
     local=True,
+    backup_values=("people", "list *", "page *"),
 )
 
 

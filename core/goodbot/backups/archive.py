@@ -11,7 +11,7 @@ import io
 import json
 import os
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -28,6 +28,7 @@ _MAX_MANIFEST = 4 * 1024 * 1024
 _MAX_FILES = 10_000
 _LAST_TIME = 1e11
 _TOP = {"goodbot.db", "config.toml", "fetched.json"}
+"""The last was in backups of before; it is not restored (`travel`)."""
 _ADAPTER_FILES = {
     "adapter_model.safetensors", "adapter_config.json", "manifest.json", "fingerprint.json",
 }  # fmt: skip
@@ -79,8 +80,10 @@ def _measure(path: Path) -> File:
         return File(size=file.tell(), sha256=digest)
 
 
-def read(path: Path, into: Path | None = None) -> About:
-    """Check every byte of an archive; with `into`, an empty directory, write its files there.
+def read(
+    path: Path, into: Path | None = None, takes: Callable[[str], bool] = lambda _: True
+) -> About:
+    """Check every byte of an archive; with `into`, an empty directory, write those that `takes` there.
 
     Raises ArchiveError, StoreFullError, OSError; what was written by then is for the caller to
     remove.
@@ -103,7 +106,7 @@ def read(path: Path, into: Path | None = None) -> About:
             entry = missing.pop(name, None)
             if entry is None or entry.size != size:
                 raise ArchiveError(f"{path} holds what it does not list: {name[:80]!r}")
-            _copy(file, entry, name, into)
+            _copy(file, entry, name, into if takes(name) else None)
         if missing:
             raise ArchiveError(f"{path} is cut short: {min(missing)} is missing")
     return about

@@ -5,22 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import goodbot
 from goodbot.adapters import verify
 from goodbot.backups import archive
+from goodbot.backups.travel import Travelling
+from goodbot.connector import ConnectorSpec
 from goodbot.errors import AdapterError, BusyError, GoodbotError, UsageError
 from goodbot.home import DATABASE
 from goodbot.lock import HomeLock
 from goodbot.store import backup
 from goodbot.store.migrate import migrations
 
-_SETTINGS = ("config.toml", "fetched.json")
+_CONFIG = "config.toml"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +34,13 @@ class Made:
     about: archive.About
 
 
-def make(home: Path, target: Path, *, now: float, config: Path | None = None) -> Made:
+def make(
+    home: Path, target: Path, specs: Mapping[str, ConnectorSpec], *, now: float,
+    config: Path | None = None,
+) -> Made:  # fmt: skip
     """Write a backup of the state directory to `target`; `now` in seconds since the epoch.
 
+    Of what connectors keep it holds what their `specs` name.
     The file appears under its name when it is complete and was read back. Raises UsageError
     (nothing to back up, `target` is there already), StoreError, StoreFullError, ArchiveError.
     """
@@ -46,6 +51,8 @@ def make(home: Path, target: Path, *, now: float, config: Path | None = None) ->
     with backup.explained(target), _workshop(target.parent) as work, _quiet(home) as still:
         database = backup.copy(home / DATABASE, work / DATABASE, still=still)
         backup.require_schema(database.schema, len(migrations()))
+        travelling = Travelling(specs)
+        backup.strip(database.path, travelling.values)
         files = {DATABASE: database.path}
         left_out: list[str] = []
         for directory, sha256 in backup.adapters(database.path):
@@ -57,7 +64,7 @@ def make(home: Path, target: Path, *, now: float, config: Path | None = None) ->
                 named = {f"adapters/{directory}/{p.name}": p for p in sorted(found.iterdir())}
                 files |= {name: p for name, p in named.items() if archive.allowed(name)}
         adapters = len({name.split("/")[1] for name in files if name.startswith("adapters/")})
-        files |= _settings(home, config, work)
+        files |= _copies({_CONFIG: config or home / _CONFIG, **travelling.files(home)}, work)
         about = archive.About(
             goodbot=goodbot.__version__, schema=database.schema, created_at=now,
             turns=database.rows["turns"], ratings=database.rows["labels"], adapters=adapters,
@@ -105,27 +112,14 @@ def _quiet(home: Path) -> Generator[bool]:
         lock.release()
 
 
-def _settings(home: Path, config: Path | None, work: Path) -> dict[str, Path]:
+def _copies(sources: Mapping[str, Path], work: Path) -> dict[str, Path]:
     """Copies of what may change while the archive is written, by their names in it."""
-    sources = {name: home / name for name in _SETTINGS}
-    if config is not None:
-        sources["config.toml"] = config
-    sources |= {path.relative_to(home).as_posix(): path for path in _plain(home / "connectors")}
     copies: dict[str, Path] = {}
     for number, (name, source) in enumerate(sources.items()):
         if archive.allowed(name) and source.is_file():
             copies[name] = work / f"file-{number}"
             shutil.copyfile(source, copies[name])
     return copies
-
-
-def _plain(folder: Path) -> Iterator[Path]:
-    """Regular files below it: a socket cannot be kept, and a link leads elsewhere."""
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            path = Path(parent, name)
-            if stat.S_ISREG(path.lstat().st_mode):
-                yield path
 
 
 def _publish(partial: Path, target: Path) -> None:

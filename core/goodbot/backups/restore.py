@@ -1,5 +1,7 @@
 """Bringing a backup back: all of it is checked in a directory beside the state directory first.
 
+What must not travel is dropped, also from a backup that holds it, and what it would let others do is
+laid beside what they may do now (`authority`).
 Then two renames put it in its place. Killed before the second one, it is finished at the next
 start (`lock.finish_restore`); killed before the first, nothing has happened.
 """
@@ -15,14 +17,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from goodbot import config
 from goodbot.adapters import verify
-from goodbot.backups import archive
-from goodbot.errors import AdapterError, ConfigError, StoreError
+from goodbot.backups import archive, authority
+from goodbot.backups.travel import Travelling, keep
+from goodbot.errors import AdapterError, StoreError
 from goodbot.home import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
 from goodbot.lock import HomeLock, holder, prepare_home
-from goodbot.secrets import FILE as SECRETS
-from goodbot.store import Store, backup
+from goodbot.people.authorization import TERMINAL
+from goodbot.plugins import PluginHost
+from goodbot.store import Store, access, backup
 from goodbot.store.migrate import migrations
 from goodbot.store.shape import require_shape
 
@@ -39,12 +42,23 @@ class Prepared:
     """What is there now, one line each; empty for an empty directory."""
     notes: tuple[str, ...]
     """What a person should know before they agree, one sentence each."""
+    gains: tuple[authority.Gain, ...]
+    """What it lets others do that they may not do now, and the settings that it changes."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What has to be typed for it, of `authority.WORDS`."""
+        asked = {gain.word for gain in self.gains}
+        return tuple(word for word in authority.WORDS if word in asked)
 
 
 @contextlib.asynccontextmanager
-async def prepared(path: Path, home: Path) -> AsyncGenerator[Prepared]:
+async def prepared(
+    path: Path, home: Path, plugins: PluginHost, *, now: float
+) -> AsyncGenerator[Prepared]:
     """Unpack and check a backup; the state directory is locked, and untouched, until `swap`.
 
+    `plugins` are those of now, not of the backup. `now` in seconds since the epoch, for the audit trail.
     Raises BusyError while goodbot runs, ArchiveError, StoreError, NewerDataError, StoreFullError.
     """
     if os.path.ismount(home):
@@ -60,7 +74,7 @@ async def prepared(path: Path, home: Path) -> AsyncGenerator[Prepared]:
         ours.acquire()
         try:
             with backup.explained(path):
-                yield await _prepare(path, home, staging)
+                yield await _prepare(path, home, staging, plugins, now)
         finally:
             ours.release()
             shutil.rmtree(staging, ignore_errors=True)
@@ -68,8 +82,11 @@ async def prepared(path: Path, home: Path) -> AsyncGenerator[Prepared]:
         lock.release()
 
 
-async def _prepare(path: Path, home: Path, staging: Path) -> Prepared:
-    about = archive.read(path, staging)
+async def _prepare(
+    path: Path, home: Path, staging: Path, plugins: PluginHost, now: float
+) -> Prepared:
+    travelling = Travelling(plugins.connectors())
+    about = archive.read(path, staging, travelling.takes)
     database = staging / DATABASE
     found = backup.verify(database)
     backup.require_schema(found.schema, len(migrations()))
@@ -80,10 +97,33 @@ async def _prepare(path: Path, home: Path, staging: Path) -> Prepared:
     adapters = staging / "adapters"
     adapters.mkdir(mode=0o700, exist_ok=True)
     notes = _check_adapters(database, adapters)
-    await (await Store.open(database)).close()
+    backup.strip(database, travelling.values)
+    store = await Store.open(database)  # to the schema of now
+    try:
+        replaces = _present(home)
+        before, after = await authority.read(home), await authority.read(staging)
+        gains = authority.gains(
+            before, after, new=not replaces, kept=authority.keeper(home, plugins)
+        )
+        notes += after.notes
+        if not (staging / "config.toml").exists():
+            notes.append("it holds no config.toml")
+        notes += [f"of what is here now: {note}" for note in before.notes]
+        if replaces and await authority.forgotten_since(home, about.created_at):
+            notes.append("somebody was forgotten since: it may bring their words back")
+        detail = {
+            "made": about.created_at, "goodbot": about.goodbot,
+            "owners": [gain.owner for gain in gains if gain.owner], "gains": len(gains),
+        }  # fmt: skip
+        await store.write(
+            lambda db: access.record(db, f"{TERMINAL}:{os.geteuid()}", "restore", detail, now)
+        )
+    finally:
+        await store.close()
     backup.beside(database, found.schema).unlink(missing_ok=True)  # the backup itself is the copy
-    notes += _check_config(staging, home)
-    return Prepared(staging=staging, about=about, replaces=_present(home), notes=tuple(notes))
+    return Prepared(
+        staging=staging, about=about, replaces=replaces, notes=tuple(notes), gains=tuple(gains)
+    )
 
 
 def _check_adapters(database: Path, folder: Path) -> list[str]:
@@ -99,27 +139,6 @@ def _check_adapters(database: Path, folder: Path) -> list[str]:
                 f"the backup holds an adapter that cannot be trusted: {error}"
             ) from error
     return [f"the files of the adapter {name} are not in it" for name in sorted(set(known) - there)]
-
-
-def _check_config(staging: Path, home: Path) -> list[str]:
-    """Settings give rights to people and to plugins: what changes is said."""
-    notes: list[str] = []
-    mine, theirs = home / "config.toml", staging / "config.toml"
-    if not theirs.exists():
-        return ["it holds no config.toml"]
-    if mine.exists() and mine.read_bytes() != theirs.read_bytes():
-        notes.append("its config.toml is not the one that you have now")
-    try:
-        settings = config.load(staging)
-    except ConfigError as error:
-        return [*notes, f"this goodbot cannot read its config.toml: {error}"]
-    if settings.plugins.enable:
-        notes.append(f"it switches these plugins on: {', '.join(settings.plugins.enable)}")
-    for name, table in settings.connectors.items():
-        owners = table.get("owners", ())
-        if owners:
-            notes.append(f"owners on {name}: {', '.join(map(str, owners))}")
-    return notes
 
 
 def _present(home: Path) -> tuple[str, ...]:
@@ -138,7 +157,8 @@ def _present(home: Path) -> tuple[str, ...]:
 def swap(ready: Prepared, home: Path, *, now: float) -> Path | None:
     """Put it in place of the state directory; returns where that lies now, None if it was empty.
 
-    Tokens stay. `now` in seconds since the epoch. Raises StoreError, and then nothing has changed.
+    Tokens, and what else is bound to this machine, stay. `now` in seconds since the epoch. Raises
+    StoreError, and then nothing has changed.
     """
     stamp = datetime.fromtimestamp(now, tz=UTC).strftime("%Y%m%d-%H%M%S")
     before = home.with_name(f"{home.name}{BEFORE_RESTORE}{stamp}")
@@ -146,8 +166,7 @@ def swap(ready: Prepared, home: Path, *, now: float) -> Path | None:
     with backup.explained(home):
         if os.path.lexists(before):
             raise StoreError(f"{before} is there already: wait a second and try again")
-        if (home / SECRETS).exists():
-            shutil.copy2(home / SECRETS, ready.staging / SECRETS, follow_symlinks=False)
+        keep(home, ready.staging)
         _sync_all(ready.staging)
         ready.staging.rename(restored)
         try:

@@ -1,9 +1,10 @@
-"""One question with yes or no, before something is replaced or deleted."""
+"""One question, before something is replaced or deleted: yes or no, or a word for what weighs more."""
 
 from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Collection
 
 from goodbot.errors import UsageError
 from goodbot.printing import say
@@ -16,9 +17,29 @@ def agrees(question: str, *, yes: bool) -> bool:
     """
     if yes:
         return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not _somebody():
         raise UsageError("nobody can be asked here: say --yes if that is what you want")
-    say(f"{question} [y/N] ", file=sys.stderr, end="", flush=True)
+    return _answer(f"{question} [y/N] ").casefold() in ("y", "yes")
+
+
+def types(word: str, what: str, *, accepted: Collection[str]) -> bool:
+    """Whether the person types `word` to agree to `what`; `accepted` are words that were given before.
+
+    Raises UsageError where nobody can be asked, KeyboardInterrupt for Ctrl-C.
+    """
+    if word in accepted:
+        return True
+    if not _somebody():
+        raise UsageError(f"{what}: say --accept {word} if that is what you want")
+    return _answer(f"{what}. Type {word} to agree: ") == word
+
+
+def _somebody() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _answer(question: str) -> str:
+    say(question, file=sys.stderr, end="", flush=True)
     # Under `asyncio.run` Ctrl-C would only mark the task as cancelled, and go on reading.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -30,4 +51,4 @@ def agrees(question: str, *, yes: bool) -> bool:
         signal.signal(signal.SIGINT, before)
     if not answer.endswith("\n"):  # Ctrl-D leaves the cursor behind the question
         say("\n", file=sys.stderr, end="", flush=True)
-    return answer.strip().casefold() in ("y", "yes")
+    return answer.strip()

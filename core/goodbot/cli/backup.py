@@ -6,6 +6,7 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
+from goodbot.app import open_anyway
 from goodbot.backups.make import Made, make
 from goodbot.cli import output
 from goodbot.clock import SystemClock
@@ -17,7 +18,10 @@ def main(arguments: argparse.Namespace) -> int:
     now = SystemClock().now()
     named: Path | None = arguments.path
     target = named or Path(f"goodbot-{_local(now).strftime('%Y%m%d-%H%M%S')}.tar")
-    made = make(arguments.home, target.expanduser(), now=now, config=arguments.config)
+    _, plugins = open_anyway(arguments.home, arguments.config)
+    made = make(
+        arguments.home, target.expanduser(), plugins.connectors(), now=now, config=arguments.config
+    )
     about = made.about
     output.print_answer(
         {
@@ -38,7 +42,8 @@ def _lines(made: Made) -> list[str]:
     lines = [
         f"{made.path}, {megabytes(made.size)}: {about.turns} answers, {about.ratings} ratings, "
         f"{about.adapters} adapters. It was read back and is whole.",
-        "Not in it: tokens and base models. It holds what people wrote: keep it to yourself.",
+        "Not in it: tokens, sessions, codes, settings of other programs, and base models. "
+        "It holds what people wrote: keep it to yourself.",
     ]
     for name in about.left_out:
         lines.append(f"Left out, for its files are missing or damaged: the adapter {name}.")

@@ -76,12 +76,13 @@ def _alone(arguments: argparse.Namespace, args: list[str], progress: Progress) -
 
 def _agrees(arguments: argparse.Namespace) -> bool:
     from goodbot.cli.asking import agrees
+    from goodbot.home import replaced
 
     question = (
         "Let the base model answer, and leave out all ratings so far?"
         if arguments.command == "reset"
         else f"Delete all words and ratings of {arguments.words[0]}, and what was learnt from them? "
-        "It cannot be undone."
+        f"It cannot be undone.{replaced(arguments.home)}"
     )
     return agrees(question, yes=arguments.yes)
 

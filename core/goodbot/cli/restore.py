@@ -7,9 +7,11 @@ import asyncio
 from datetime import datetime
 from pathlib import Path
 
+from goodbot.app import open_anyway
+from goodbot.backups.authority import WORDS
 from goodbot.backups.restore import Prepared, prepared, swap
 from goodbot.cli import output
-from goodbot.cli.asking import agrees
+from goodbot.cli.asking import agrees, types
 from goodbot.clock import SystemClock
 from goodbot.printing import say
 
@@ -21,26 +23,43 @@ def main(arguments: argparse.Namespace) -> int:
 
 async def _restore(arguments: argparse.Namespace) -> int:
     path: Path = arguments.path.expanduser()
-    async with prepared(path, arguments.home) as ready:
+    now = SystemClock().now()
+    _, plugins = open_anyway(arguments.home, arguments.config)
+    async with prepared(path, arguments.home, plugins, now=now) as ready:
         if not arguments.json:
             say("\n".join(_lines(path, ready)))
         question = f"Put it in place of {arguments.home}?" if ready.replaces else "Bring it back?"
-        if not agrees(question, yes=arguments.yes):
+        if not (_accepts(arguments, ready) and agrees(question, yes=arguments.yes)):
             say("Nothing was changed.")
             return 1
-        before = swap(ready, arguments.home, now=SystemClock().now())
+        before = swap(ready, arguments.home, now=now)
     about = ready.about
     told = [f"{arguments.home} is what it was at {_date(about.created_at)}."]
     if before:
         told.append(f"What was there lies in {before}: delete it when you need it no more.")
-    told.append("Tokens are in no backup: `goodbot doctor` says whether one is missing.")
+    told.append(
+        "Tokens are in no backup: those that are kept here stay, and `goodbot doctor` says whether one "
+        "is missing. Programs get theirs anew from `goodbot connect`, browsers sign in again."
+    )
     data = {
         "home": str(arguments.home), "before": str(before) if before else None,
         "created_at": about.created_at, "turns": about.turns, "ratings": about.ratings,
         "adapters": about.adapters, "notes": list(ready.notes),
+        "gains": [{"text": gain.text, "accepted": gain.word} for gain in ready.gains],
     }  # fmt: skip
     output.print_answer({"text": "\n".join(told), "data": data}, as_json=arguments.json)
     return 0
+
+
+def _accepts(arguments: argparse.Namespace, ready: Prepared) -> bool:
+    """Whether the person agrees to each kind of thing that weighs more than a yes."""
+    for word in ready.words:
+        what = WORDS[word]
+        if arguments.json:  # nothing was shown
+            what += f" ({'; '.join(gain.text for gain in ready.gains if gain.word == word)})"
+        if not types(word, what, accepted=arguments.accept):
+            return False
+    return True
 
 
 def _lines(path: Path, ready: Prepared) -> list[str]:
@@ -50,6 +69,9 @@ def _lines(path: Path, ready: Prepared) -> list[str]:
         f"{about.turns} answers, {about.ratings} ratings, {about.adapters} adapters"
     ]
     lines += [f"  {note}" for note in ready.notes]
+    if ready.gains:
+        lines.append("  What may be after it, and is not so now:")
+        lines += [f"    {gain.text}" for gain in ready.gains]
     lines += [f"  replaces {line}" for line in ready.replaces]
     return lines
 

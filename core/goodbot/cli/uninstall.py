@@ -8,11 +8,11 @@ import shlex
 import sys
 from typing import Any
 
-from goodbot import config, processes
-from goodbot.app import open_plugins
+from goodbot import processes
+from goodbot.app import open_anyway
 from goodbot.cli import output
 from goodbot.cli.asking import agrees
-from goodbot.errors import ConfigError, GoodbotError
+from goodbot.errors import GoodbotError
 from goodbot.leaving import Leaving, Trace, find
 from goodbot.printing import say
 from goodbot.store.backup import megabytes
@@ -52,12 +52,7 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
 
 
 def _leaving(arguments: argparse.Namespace) -> Leaving:
-    settings: config.Config | None
-    try:
-        settings = config.load(arguments.home, arguments.config)
-        plugins = open_plugins(settings)
-    except ConfigError:
-        settings, plugins = None, open_plugins(config.Config(home=arguments.home))
+    settings, plugins = open_anyway(arguments.home, arguments.config)
     return Leaving(
         home=arguments.home, config=settings, plugins=plugins, keep_data=arguments.keep_data
     )

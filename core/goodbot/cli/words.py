@@ -227,11 +227,15 @@ def _keeping(commands: Commands[Any]) -> None:
     service = _own(commands, "service", "run in the background, also after a restart")
     service.add_argument("action", choices=("install", "status", "uninstall"))
     service.add_argument("--dry-run", action="store_true", help="only show what would be done")
-    backup = _own(commands, "backup", "a verified copy of everything but tokens and base models")
+    backup = _own(commands, "backup", "a verified copy without tokens, sessions and base models")
     backup.add_argument("path", nargs="?", type=Path, help="the file to write")
     restore = _own(commands, "restore", "bring a backup back")
     restore.add_argument("path", type=Path)
     restore.add_argument("--yes", action="store_true", help="do not ask")
+    restore.add_argument(
+        "--accept", action="append", default=[], choices=("owners", "rights", "addresses", "programs"),
+        help="agree to what the backup gives: instead of typing that word",
+    )  # fmt: skip
     upgrade = _own(commands, "upgrade", "whether a newer goodbot can be installed")
     upgrade.add_argument("--check", action="store_true", help="look, change nothing")
     upgrade.add_argument(

@@ -11,9 +11,10 @@ from goodbot.commands import confirm
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.errors import GoodbotError, UsageError
-from goodbot.home import beside
+from goodbot.home import beside, replaced
 from goodbot.people import linking
 from goodbot.people.authorization import Grant, origin, person
+from goodbot.people.erasure import delete_replaced
 from goodbot.store import access, exporting, forgetting, people
 
 _FORGET = "say `forget me`"
@@ -60,19 +61,20 @@ async def forget(call: Call) -> Result:
     what = f"forget {who}"
     if not confirm.agreed(call, what, sure=sure, programs=True):
         return confirm.ask(
-            call, what, await _question(call, who, word), command=f"forget {word} yes",
+            call, what, await _question(call, who, word, owner=administers), command=f"forget {word} yes",
             label="Yes, delete it all", personal=True,
         )  # fmt: skip
     return await _forget(call, who)
 
 
-async def _question(call: Call, who: str, word: str) -> str:
+async def _question(call: Call, who: str, word: str, *, owner: bool) -> str:
     accounts = await call.services.store.read(lambda db: people.accounts(db, who))
     whose = "you" if word == "me" else who
     several = f", of all {len(accounts)} linked accounts" if len(accounts) > 1 else ""
     return (
         f"This deletes what is stored of {whose}: words, answers, ratings{several}. Adapters that "
         "learnt from them are withdrawn or trained anew, and erased. It cannot be undone."
+        f"{replaced(call.services.config.home) if owner else ''}"
     )
 
 
@@ -117,7 +119,7 @@ async def _forget(call: Call, who: str) -> Result:
     except (GoodbotError, OSError) as error:  # it goes on by itself
         note = f" Wiping the disk waits: {error}."
     note += await asyncio.to_thread(
-        _copies, s.config.home, named=s.authorization.may(call.user, Grant.ADMINISTER)
+        _copies, s.config.home, owner=s.authorization.may(call.user, Grant.ADMINISTER)
     )
     return Result(text=_told(done, keeps, last_owner=last_owner) + note, data=_data(done))
 
@@ -146,16 +148,21 @@ def _told(done: forgetting.Forgotten, keeps: list[str], *, last_owner: bool) -> 
     return " ".join(sentences)
 
 
-def _copies(home: Path, *, named: bool) -> str:
-    """Where else the words are. Where that is on the machine is for owners only."""
-    backups = " Backups that were made before still hold it"
-    found = beside(home)
-    if not found:
-        return f"{backups}: delete them."
-    if not named:
-        return f"{backups}, and so does what a restore has replaced: ask an owner to delete them."
-    paths = ", ".join(str(path) for path in found)
-    return f"{backups}, and so does what a restore has replaced ({paths}): delete them."
+def _copies(home: Path, *, owner: bool) -> str:
+    """Where else the words are, and what of it is deleted. That is for owners to do and to know."""
+    backups = "Backups that were made before still hold it"
+    if not beside(home):
+        return f" {backups}: delete them."
+    if not owner:
+        return f" {backups}, and so does what a restore has replaced: ask an owner to delete them."
+    try:
+        gone = ", ".join(str(path) for path in delete_replaced(home))
+    except OSError as error:
+        return (
+            f" {error.filename} holds it, too, and cannot be deleted: {error.strerror}. {backups}."
+        )
+    what = f" What a restore has replaced is deleted, too ({gone})." if gone else ""
+    return f"{what} {backups}: delete them."
 
 
 def _data(done: forgetting.Forgotten) -> dict[str, object]:

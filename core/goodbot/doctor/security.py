@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot import secrets
+from goodbot import sealed, secrets
 from goodbot.connector import ConnectorSpec
 from goodbot.control import SOCKET
 from goodbot.doctor.checks import short
@@ -18,6 +18,7 @@ from goodbot.doctor.connectors import TERMINAL
 from goodbot.doctor.data import path
 from goodbot.doctor.network import LOOPBACK, http_port
 from goodbot.errors import GoodbotError
+from goodbot.home import beside
 from goodbot.lock import socket_path
 from goodbot.people.authorization import WEB
 from goodbot.people.login import OWNER, default_grants
@@ -188,8 +189,12 @@ def _tokens(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[Row]
 
 
 def _files(home: Path) -> list[Row]:
-    """What holds tokens or people's words."""
-    found = [home, home / "config.toml", home / secrets.FILE, *sorted(home.glob("goodbot.db*"))]
+    """What holds tokens or people's words: connectors keep their programs' tokens themselves."""
+    found = [home, home / "config.toml", home / secrets.FILE, home / sealed.KEY]
+    found += [*sorted(home.glob("goodbot.db*")), *sorted(home.glob("exports/*"))]
+    for kept in ("connectors/*/*", "connectors/*/before/*"):
+        found += sorted(path for path in home.glob(kept) if path.is_file())
+    found += beside(home)
     return [
         {"path": short(file), "mode": f"{stat.S_IMODE(info.st_mode):o}", "uid": info.st_uid}
         for file in found
@@ -211,9 +216,9 @@ def _text(data: Mapping[str, Any]) -> str:
         ("shared channels that are on", _table([list(c.values()) for c in data["channels"]])),
         ("private chats that may be learnt from", list(data["shares"])),
         ("what listens, and for whom", _table([list(row.values()) for row in data["listens"]])),
-        ("tokens (never shown), and where they are kept",
+        ("tokens of platforms (never shown), and where they are kept",
          _table([list(row.values()) for row in data["tokens"]])),
-        ("files with tokens or words in them",
+        ("files with tokens or words in them; no token of these is in a backup",
          _table([[f["path"], f["mode"], f"uid {f['uid']}"] for f in data["files"]])),
         ("plugins that are not goodbot's own",
          _table([list(row.values()) for row in data["plugins"]])),

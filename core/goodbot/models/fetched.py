@@ -1,12 +1,13 @@
 """What goodbot itself has brought from the hub, so that leaving can take exactly that away again.
 
-`home/fetched.json` is a list of objects, one a commit of a model::
+`home/fetched.json` holds a list of objects, one a commit of a model, and their MAC (`goodbot.sealed`)::
 
     {"repo": "owner/name", "commit": "40 hex digits", "path": "…/models--owner--name/snapshots/COMMIT",
      "blobs": ["file names in models--owner--name/blobs that goodbot has written"]}
 
-It is written before the first byte arrives, so that an interrupted download is known too. A model
-that was in the cache before is never listed.
+What another has put there is not believed: nothing is deleted by it. It is written before the first
+byte arrives, so that an interrupted download is known too. A model that was in the cache before is
+never listed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from goodbot import sealed
 from goodbot.errors import ConfigError
 from goodbot.lock import prepare_home
 
@@ -40,8 +43,26 @@ class Fetched:
 
 def entries(home: Path) -> list[Fetched]:
     """All that goodbot has downloaded. Raises ConfigError for a file that is not ours."""
+    known = _believed(home)
+    if known is None:
+        raise ConfigError(
+            "was not made by this goodbot, so no model that it names is removed: delete those that you"
+            " need no more yourself, and this file",
+            path=home / FILE,
+        )
+    return known
+
+
+def _believed(home: Path) -> list[Fetched] | None:
+    """What `_write` has put there; None for what it has not. Raises ConfigError."""
     path = home / FILE
     try:
+        kept: Any = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(kept, list):  # of a goodbot that sealed none
+            return None
+        listed: list[Any] = kept["models"]
+        if not sealed.holds(home, FILE, _dumped(listed), kept["mac"]):
+            return None
         return [
             Fetched(
                 repo=str(entry["repo"]),
@@ -49,7 +70,7 @@ def entries(home: Path) -> list[Fetched]:
                 path=str(entry["path"]),
                 blobs=tuple(map(str, entry["blobs"])),
             )
-            for entry in json.loads(path.read_text(encoding="utf-8"))
+            for entry in listed
         ]
     except FileNotFoundError:
         return []
@@ -58,8 +79,8 @@ def entries(home: Path) -> list[Fetched]:
 
 
 def record(home: Path, entry: Fetched) -> None:
-    """Note a download, or more of one."""
-    known = {(one.repo, one.commit, one.path): one for one in entries(home)}
+    """Note a download, or more of one; what is not ours is replaced."""
+    known = {(one.repo, one.commit, one.path): one for one in _believed(home) or ()}
     key = (entry.repo, entry.commit, entry.path)
     before = known[key].blobs if key in known else ()
     blobs = tuple(sorted({*before, *entry.blobs}))
@@ -123,5 +144,10 @@ def _write(home: Path, known: Sequence[Fetched]) -> None:
     prepare_home(home)
     data = [asdict(entry) for entry in known]
     partial = path.with_name(FILE + ".new")
-    partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    kept = {"models": data, "mac": sealed.seal(home, FILE, _dumped(data))}
+    partial.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)
+
+
+def _dumped(listed: object) -> bytes:
+    return json.dumps(listed, sort_keys=True).encode()

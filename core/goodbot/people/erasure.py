@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,10 +18,23 @@ from goodbot.adapters import AdapterRegistry, retention
 from goodbot.clock import Clock
 from goodbot.connector import Connector
 from goodbot.errors import ServerError, boundary
+from goodbot.home import beside
+from goodbot.lock import holder
 from goodbot.server import BASE, Server
 from goodbot.store import Store, access, backup, exporting, forgetting
 
 logger = logging.getLogger(__name__)
+
+
+def delete_replaced(home: Path) -> list[Path]:
+    """Delete what restores have replaced beside the state directory; returns what is gone.
+
+    That of a restore under way stays: it is gone when that ends. Raises OSError.
+    """
+    gone = [path for path in beside(home) if not holder(path)[0]]
+    for path in gone:
+        shutil.rmtree(path)
+    return gone
 
 
 class Eraser:

@@ -10,8 +10,9 @@ import contextlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from goodbot.errors import NewerDataError, StoreError, StoreFullError
@@ -81,6 +82,28 @@ def _require_whole(db: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"the database {path.name} is damaged: rows point to missing rows")
 
 
+def strip(path: Path, values: Mapping[str, Sequence[str]]) -> None:
+    """Take out of a copy what must not travel: it lets somebody in, or is done once it is read.
+
+    Those are codes, what was still to be done (a command under way would be done again), what
+    receipts say (they quote answers, and codes), and of what connectors keep all that is not among
+    `values`: patterns of keys, by connector. Nothing of it stays in the file's free space.
+    Raises StoreError.
+    """
+    with explained(path), contextlib.closing(_open(path, "mode=rw")) as db:
+        db.execute("PRAGMA secure_delete = 1")
+        db.execute("BEGIN IMMEDIATE")
+        if _number(db, "user_version") > 1:  # before, there were no codes
+            db.execute("DELETE FROM codes")
+        db.execute("UPDATE inbox SET payload = '', receipt = json_set(receipt, '$.x', '')")
+        for connector, key in db.execute("SELECT connector, key FROM connector_values").fetchall():
+            if not any(fnmatchcase(key, pattern) for pattern in values.get(connector, ())):
+                db.execute(
+                    "DELETE FROM connector_values WHERE (connector, key) = (?, ?)", (connector, key)
+                )
+        db.execute("COMMIT")
+
+
 def require_schema(found: int, known: int) -> None:
     """Raise NewerDataError for data that this version cannot read."""
     if found > known:
@@ -105,9 +128,12 @@ def before_change(path: Path, schema: int) -> Copy:
 
 
 def expire(path: Path, before: float) -> list[Path]:
-    """Delete the copies beside the database that are older; their words outlive no forgetting."""
+    """Delete the copies beside the database that are older; their words outlive no forgetting.
+
+    Half of one, too, that a killed process has left.
+    """
     gone: list[Path] = []
-    for found in sorted(path.parent.glob(f"{path.name}.schema-*.bak")):
+    for found in sorted(path.parent.glob(f"{path.name}.schema-*.bak*")):
         if found.stat().st_mtime < before:
             found.unlink(missing_ok=True)
             gone.append(found)

@@ -80,7 +80,7 @@ async def test_it_comes_and_goes_without_a_trace(home: Path, claude: Path, hooks
     assert "as it was before" in lines[0]
     assert clients.listed(home, "claude_code") == []
     assert await one.remove(dry_run=False) == []
-    assert set(tree(home)) <= {"connectors/claude_code/clients.json"}
+    assert set(tree(home)) <= {"connectors/claude_code/clients.json", "undo.key"}
 
 
 async def test_the_token_is_nowhere_but_in_a_file_of_ours(home: Path, claude: Path) -> None:
@@ -389,5 +389,5 @@ class TestScript:
         stranger.close()
         await stranger.wait_closed()
         await one.remove(dry_run=False)
-        assert set(tree(home)) <= {"connectors/claude_code/clients.json"}
+        assert set(tree(home)) <= {"connectors/claude_code/clients.json", "undo.key"}
         assert not (home / "connectors" / "claude_code" / "missed").exists()

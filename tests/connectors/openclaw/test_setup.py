@@ -241,7 +241,7 @@ def test_people_are_named_with_their_channel(value: str, right: bool) -> None:
 def test_a_command_that_fails_half_way_leaves_what_was_before_known(tmp_path: Path) -> None:
     file = tmp_path / "theirs.json"
     file.write_text("before")
-    foreign = ForeignFile(file, tmp_path / "kept")
+    foreign = ForeignFile(file, tmp_path, "kept")
 
     def fails() -> None:
         with foreign.lent():

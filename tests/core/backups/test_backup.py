@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.app import open_plugins
 from goodbot.backups import archive
 from goodbot.backups.archive import ArchiveError
 from goodbot.backups.make import Made, make
 from goodbot.backups.restore import Prepared, prepared, swap
+from goodbot.config import Config
 from goodbot.errors import BusyError, GoodbotError, NewerDataError, StoreError, UsageError
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.store import Store
@@ -25,6 +27,7 @@ from tests.core.builders import check, open_bot
 from tests.core.store.golden import content, state_of_0_1_0, version
 
 NOW = 1.8e9
+PLUGINS = open_plugins(Config(home=Path()))
 
 
 @pytest.fixture
@@ -45,11 +48,11 @@ def home(tmp_path: Path) -> Path:
 
 
 def made(home: Path) -> Made:
-    return make(home, home.parent / "b.tar", now=NOW)
+    return make(home, home.parent / "b.tar", PLUGINS.connectors(), now=NOW)
 
 
 async def restored(path: Path, home: Path) -> tuple[Prepared, Path | None]:
-    async with prepared(path, home) as ready:
+    async with prepared(path, home, PLUGINS, now=NOW) as ready:
         return ready, swap(ready, home, now=NOW)
 
 
@@ -61,7 +64,7 @@ def names(path: Path) -> set[str]:
 def test_what_is_in_it_and_what_is_not(home: Path) -> None:
     backup = made(home)
     files = {name for name in names(backup.path) if not name.startswith("adapters/")}
-    assert files == {"manifest.json", "goodbot.db", "config.toml", "connectors/terminal/keys"}
+    assert files == {"manifest.json", "goodbot.db", "config.toml"}
     assert (backup.about.turns, backup.about.ratings, backup.about.adapters) == (24, 26, 2)
     assert backup.size == backup.path.stat().st_size
     assert backup.path.stat().st_mode & 0o777 == 0o600
@@ -79,9 +82,9 @@ def test_it_replaces_no_file(home: Path) -> None:
     with pytest.raises(UsageError, match="never replaces"):
         made(home)
     with pytest.raises(UsageError, match="no directory"):
-        make(home, home.parent / "none" / "b.tar", now=NOW)
+        make(home, home.parent / "none" / "b.tar", {}, now=NOW)
     with pytest.raises(UsageError, match="there is no goodbot"):
-        make(home.parent, home.parent / "c.tar", now=NOW)
+        make(home.parent, home.parent / "c.tar", {}, now=NOW)
 
 
 def test_a_damaged_adapter_is_left_out_and_said(home: Path) -> None:
@@ -99,7 +102,7 @@ async def test_beside_a_running_goodbot_and_back_into_another(tmp_path: Path) ->
         await bot.train()
         rated = asyncio.create_task(bot.rated(6))
         home = tmp_path / "bot"
-        backup = await asyncio.to_thread(make, home, tmp_path / "b.tar", now=NOW)
+        backup = await asyncio.to_thread(make, home, tmp_path / "b.tar", {}, now=NOW)
         await rated
         with pytest.raises(BusyError, match=f"process {os.getpid()}"):
             await restored(backup.path, home)
@@ -130,16 +133,15 @@ async def test_an_older_backup_is_upgraded_and_the_old_state_kept(home: Path) ->
     assert (kept / "config.toml").read_text() == "# newer\n"
     assert content(kept / "goodbot.db") == before
     assert home.stat().st_mode & 0o777 == 0o700
-    told = " ".join(ready.notes)
-    assert "not the one that you have now" in told
-    assert "owners on telegram: 12" in told
+    assert "telegram:12 becomes an owner" in {gain.text for gain in ready.gains}
+    assert "owners" in ready.words
     assert any("24 answers, 26 ratings" in line for line in ready.replaces)
 
 
 async def test_looking_at_it_changes_nothing(home: Path) -> None:
     backup = made(home)
     before = {p: p.stat().st_mtime_ns for p in home.rglob("*") if p.name != "lock"}
-    async with prepared(backup.path, home):
+    async with prepared(backup.path, home, PLUGINS, now=NOW):
         assert any("restoring" in entry.name for entry in home.parent.iterdir())
     after = {p: p.stat().st_mtime_ns for p in home.rglob("*") if p.name != "lock"}
     assert after == before
@@ -160,7 +162,7 @@ async def test_a_rename_that_fails_leaves_what_was(
         return real(self, target)
 
     async def run() -> None:
-        async with prepared(backup.path, home) as ready:
+        async with prepared(backup.path, home, PLUGINS, now=NOW) as ready:
             monkeypatch.setattr(Path, "rename", rename)
             swap(ready, home, now=NOW)
 
@@ -274,7 +276,7 @@ async def test_a_full_disk_leaves_neither_half_a_backup_nor_half_a_home(home: Pa
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, old[1]))
     try:
         with pytest.raises(StoreError):
-            make(home, home.parent / "c.tar", now=NOW)
+            make(home, home.parent / "c.tar", {}, now=NOW)
         with pytest.raises(StoreError):
             await restored(backup.path, home)
     finally:

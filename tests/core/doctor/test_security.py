@@ -100,3 +100,19 @@ def test_the_browser_and_whoever_is_called_are_doors_too(tmp_path: Path) -> None
         ("owner", "owner")
     ]
     assert data["leaves"] == ["messages and answers, to teams"]
+
+
+def test_s2_files_with_programs_tokens_are_listed(home: Path) -> None:
+    files = {
+        "undo.key", "exports/a.jsonl", "connectors/codex/connection", "connectors/openclaw/plugin.token",
+        "connectors/claude_code/before/settings.json-0.before",
+    }  # fmt: skip
+    for name in files:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).touch(mode=0o600)
+    (home.parent / "home.before-restore-20261121-101500").mkdir()
+    report = security.report(examined(home, TOML), ())
+    listed = {Path(row["path"]).name for row in report["data"]["files"]}
+    assert {Path(name).name for name in files} <= listed
+    assert "home.before-restore-20261121-101500" in listed
+    assert "no token of these is in a backup" in report["text"]

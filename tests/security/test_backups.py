@@ -1,0 +1,412 @@
+"""S2, S3: a backup holds no authority, and a restore gives none that nobody was told of."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tarfile
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.app import open_plugins
+from goodbot.backups import archive
+from goodbot.backups.make import make
+from goodbot.backups.restore import Prepared, prepared, swap
+from goodbot.backups.travel import Travelling
+from goodbot.config import Config
+from goodbot.connector import Capability, ConnectorSpec
+from goodbot.errors import FatalConnectorError
+from goodbot.events import Outcome, Receipt, UserRef
+from goodbot.models import fetched
+from goodbot.plugins import PluginHost
+from goodbot.secrets import Secrets, SecretStore
+from goodbot.store import Store, access, codec, codes, inbox, people
+from goodbot_connectors.bridge import clients
+from goodbot_connectors.claude_code.config import ClaudeCodeSettings
+from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
+from goodbot_connectors.codex import beside
+from goodbot_connectors.codex.config import CodexSettings
+from goodbot_connectors.codex.setup import CodexSetup
+from goodbot_connectors.openclaw import setup as openclaw
+
+NOW = 1.8e9
+TOKEN = "GOODBOT_TELEGRAM_TOKEN"
+PERSONS_KEY = "sk-ant-api03-CANARYCANARYCANARY0123"
+SESSION = "f00dfeed" * 8
+CODE = "c0dec0de" * 8
+PLUGINS = open_plugins(Config(home=Path()))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state directory on a machine of its own, without tokens in its environment."""
+    monkeypatch.setenv("HOME", str(tmp_path / "ada"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "ada" / ".codex"))
+    for name in ("CLAUDE_CONFIG_DIR", TOKEN):
+        monkeypatch.delenv(name, raising=False)
+    for name in (".claude", ".codex"):
+        (tmp_path / "ada" / name).mkdir(parents=True)
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text("[connectors.claude_code]\n[connectors.codex]\n")
+    return home
+
+
+async def stored(home: Path, *operations: Any) -> None:
+    store = await Store.open(home / "goodbot.db")
+    for operation in operations:
+        await store.write(operation)
+    await store.close()
+
+
+def row(home: Path, sql: str, *values: object) -> list[Any]:
+    with closing(sqlite3.connect(home / "goodbot.db")) as db:
+        return db.execute(sql, values).fetchall()
+
+
+def claude(home: Path) -> ClaudeCodeSetup:
+    made = ClaudeCodeSetup(Secrets((), {}), ClaudeCodeSettings())
+    made.home, made.address = home, "http://127.0.0.1:8321"
+    return made
+
+
+def codex(home: Path) -> CodexSetup:
+    made = CodexSetup(Secrets((), {}), CodexSettings())
+    made.home, made.address = home, "http://127.0.0.1:8321"
+    return made
+
+
+async def connected(home: Path) -> dict[str, str]:
+    """Everything that can be connected, is; returns what must be in no backup, by what it is."""
+    person = home.parent / "ada"
+    before = json.dumps({"env": {"ANTHROPIC_API_KEY": PERSONS_KEY}})
+    (person / ".claude" / "settings.json").write_text(before)
+    await claude(home).install(dry_run=False)
+    await codex(home).install(dry_run=False)
+    plugin = clients.create(home, "openclaw", openclaw.CLIENT, admin=True)
+    openclaw._store(home / "connectors" / "openclaw" / "plugin.token", plugin)
+    program = clients.create(home, "api", "ci", admin=True)
+    SecretStore(home).set(TOKEN, "123456789:AAcanarycanary")
+    fetched.record(
+        home, fetched.Fetched(repo="a/b", commit="0" * 40, path="/cache/CANARY", blobs=())
+    )
+    here = home / "connectors"
+    said = Receipt(event_id="e", outcome=Outcome.ACCEPTED, text=f"http://127.0.0.1/login#{CODE}")
+    await stored(
+        home,
+        lambda db: codes.put(db, "pair", "telegram", CODE, NOW + 600, "owner"),
+        lambda db: inbox.set_value(db, "web", "sessions", json.dumps({SESSION: {"user": "owner"}})),
+        lambda db: inbox.set_value(db, "web", "people", "{}"),
+        lambda db: inbox.set_value(db, "plugin", "key", "CANARY of a plugin"),
+        lambda db: db.execute(
+            "INSERT INTO inbox VALUES ('web', 'a', 'e', 'CANARY command', ?, 1)",
+            (codec.dump_receipt(said),),
+        ),
+    )
+    return {
+        "Claude Code's token": (here / "claude_code" / "header").read_text().split()[-1],
+        "Codex' token": beside.token(here / "codex"),
+        "OpenClaw's token": plugin,
+        "a program's token": program,
+        "the person's own key": PERSONS_KEY,
+        "Telegram's token": "AAcanarycanary",
+        "the undo key": (home / "undo.key").read_bytes().decode("latin-1"),
+        "a session": SESSION,
+        "a code, and a link that was sent": CODE,
+        "what somebody's plugin keeps, a command under way, a cache's place": "CANARY",
+        **{
+            f"a hash in {path.parent.name}": one["sha256"]
+            for path in here.glob("*/clients.json")
+            for one in json.loads(path.read_text())["clients"]
+        },
+    }
+
+
+async def test_s2_no_canary_of_anything_connected_is_in_a_backup(home: Path) -> None:
+    canaries = await connected(home)
+    assert len(canaries) == 14
+    made = make(home, home.parent / "b.tar", PLUGINS.connectors(), now=NOW)
+    everything = made.path.read_bytes().decode("latin-1")
+    assert {what for what, canary in canaries.items() if canary in everything} == set()
+    with tarfile.open(made.path) as tar:
+        assert set(tar.getnames()) == {"manifest.json", "goodbot.db", "config.toml"}
+
+
+async def test_s2_what_a_connector_names_travels(home: Path) -> None:
+    def spec(**named: Any) -> Mapping[str, ConnectorSpec]:
+        made = ConnectorSpec(
+            name="acme", factory="a:B", capabilities=Capability.NONE, settings=Config, **named
+        )
+        return {"acme": made}
+
+    folder = home / "connectors" / "acme"
+    folder.mkdir(parents=True)
+    for name in ("faces", "token"):
+        (folder / name).write_text(name)
+    (folder / "link").symlink_to("/etc/passwd")
+    await stored(
+        home,
+        *(lambda db, key=key: inbox.set_value(db, "acme", key, key) for key in ("page 1", "pin")),
+    )
+    for specs, files, values in (
+        (spec(), set[str](), []),
+        (spec(backup_files=("faces", "link", "none"), backup_values=("page *",)),
+         {"connectors/acme/faces"}, [("page 1",)]),
+    ):  # fmt: skip
+        target = home.parent / f"{len(files)}.tar"
+        make(home, target, specs, now=NOW)
+        into = home.parent / f"unpacked-{len(files)}"
+        into.mkdir()
+        archive.read(target, into)
+        found = {p.relative_to(into).as_posix() for p in into.rglob("*") if p.is_file()}
+        assert found == {"goodbot.db", "config.toml", *files}
+        assert row(into, "SELECT key FROM connector_values") == values
+        assert row(home, "SELECT count(*) FROM connector_values") == [(2,)], "ours is as it was"
+        assert Travelling(specs).takes("connectors/acme/faces") == bool(files)
+
+
+def of_before(home: Path, path: Path) -> Path:
+    """A backup as goodbot made it before: all of `connectors/`, and the database as it was."""
+    files = {
+        p.relative_to(home).as_posix(): p
+        for p in sorted(home.rglob("*"))
+        if p.is_file() and archive.allowed(p.relative_to(home).as_posix())
+    }
+    assert {"fetched.json", "goodbot.db"} < files.keys()
+    about = archive.About(
+        goodbot="0.1.0", schema=3, created_at=NOW - 9, turns=0, ratings=0, adapters=0
+    )
+    archive.write(path, about, files)
+    return path
+
+
+async def restored(path: Path, home: Path, plugins: PluginHost = PLUGINS) -> Prepared:
+    async with prepared(path, home, plugins, now=NOW) as ready:
+        swap(ready, home, now=NOW)
+        return ready
+
+
+async def test_s3_a_restore_drops_what_must_not_travel(home: Path) -> None:
+    """On another machine nothing lets anybody in, and nothing under way is done."""
+    await connected(home)
+    path = of_before(home, home.parent / "old.tar")
+    other = home.parent / "other"
+    await restored(path, other)
+    assert {p.name for p in other.iterdir()} == {"adapters", "config.toml", "goodbot.db", "lock"}
+    assert row(other, "SELECT * FROM codes") == []
+    assert row(other, "SELECT connector, key FROM connector_values") == [("web", "people")]
+    [(payload, receipt)] = row(other, "SELECT payload, receipt FROM inbox")
+    assert (payload, json.loads(receipt)["x"]) == ("", "")
+    assert SESSION.encode() not in (other / "goodbot.db").read_bytes()
+    assert CODE.encode() not in (other / "goodbot.db").read_bytes()
+
+
+async def test_s3_what_is_bound_to_this_machine_stays(home: Path) -> None:
+    """One's own older backup: a token that was removed stays removed, and `disconnect` still works."""
+    canaries = await connected(home)
+    settings = home.parent / "ada" / ".claude" / "settings.json"
+    path = of_before(home, home.parent / "old.tar")
+    clients.remove(home, "api", "ci")
+    kept = {p: p.read_bytes() for p in (home / "connectors").rglob("*") if p.is_file()}
+    kept |= {home / name: (home / name).read_bytes() for name in ("undo.key", "fetched.json")}
+    await restored(path, home)
+    assert {p: p.read_bytes() for p in kept} == kept
+    assert clients.Clients(home / "connectors" / "api").who(canaries["a program's token"]) is None
+    assert "as it was before" in " ".join(await claude(home).remove(dry_run=False))
+    assert PERSONS_KEY in settings.read_text()
+    assert "goodbot" not in settings.read_text()
+
+
+EVIL = """
+[connectors.telegram]
+api_base = "https://evil.example/bot"
+owners = [666]
+[connectors.api]
+upstream = "https://evil.example"
+[connectors.openclaw]
+program = "/tmp/evil"
+[serving]
+url = "https://evil.example:1"
+hosts = ["evil.example"]
+[http]
+port = 8321
+names = ["evil.example"]
+[plugins]
+enable = ["evil"]
+"""
+
+
+async def evil(folder: Path) -> Path:
+    """Somebody else's backup."""
+    home = folder / "theirs"
+    home.mkdir()
+    (home / "config.toml").write_text(EVIL)
+    await stored(
+        home,
+        lambda db: people.grant(db, "api:mallory", "owner", "pairing", 1.0),
+        lambda db: people.grant(db, "api:rob", "rater", "api:mallory", 1.0),
+        lambda db: people.link(db, "telegram:1", "api:mallory", 1.0),
+        lambda db: access.set_share(db, "telegram:1", True, 1.0),
+        lambda db: db.execute(
+            "INSERT INTO channels (connector, account, channel, enabled_by, enabled_at)"
+            " VALUES ('discord', 'a', '77', 'api:mallory', 1)"
+        ),
+    )
+    return make(home, folder / "evil.tar", PLUGINS.connectors(), now=NOW).path
+
+
+async def test_s3_each_gain_of_a_foreign_backup_is_told(home: Path) -> None:
+    (home / "config.toml").write_text("[connectors.telegram]\nowners = [1]\n")
+    SecretStore(home).set(TOKEN, "123456789:AAvictim")
+    await stored(home)
+    before = row(home, "SELECT * FROM audit")
+    ready = await restored(await evil(home.parent), home)
+    told = {gain.text: gain.word for gain in ready.gains}
+    assert told == {
+        "telegram:666 becomes an owner": "owners",
+        "api:mallory becomes an owner": "owners",
+        "api:rob becomes a rater": "rights",
+        "api:mallory and telegram:1 are one person": "rights",
+        "it answers in the channel discord:77": "rights",
+        "private chats of telegram:666 train what others talk to": "rights",
+        "private chats of api:mallory train what others talk to": "rights",
+        "private chats of web:api:mallory train what others talk to": "rights",
+        "the plugin evil is switched on": "programs",
+        "[connectors.openclaw] program = '/tmp/evil' (now: not set)": "programs",
+        "[connectors.telegram] api_base = 'https://evil.example/bot' (now: not set)": "addresses",
+        "[http] names = ['evil.example'] (now: not set)": "addresses",
+        "[connectors.api] upstream = 'https://evil.example' (now: not set)": "",
+        "[serving] url = 'https://evil.example:1' (now: not set)": "",
+        "[serving] hosts = ['evil.example'] (now: not set)": "",
+        "[http] port = 8321 (now: not set)": "",
+    }
+    assert ready.words == ("owners", "rights", "addresses", "programs")
+    assert before == []
+    [(actor, action, detail)] = row(home, "SELECT actor, action, detail FROM audit")
+    assert actor.startswith("terminal:")
+    assert action == "restore"
+    kept = json.loads(detail)
+    assert kept["owners"] == ["api:mallory", "telegram:666"]
+    assert kept["gains"] == len(ready.gains)
+
+
+@pytest.mark.parametrize("key", ["UPSTREAM_API_KEY", "GOODBOT_SERVER_KEY"])
+async def test_s3_an_address_for_any_kept_key_asks(
+    home: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv(key, "kept")
+    section = {"UPSTREAM_API_KEY": "[connectors.api]", "GOODBOT_SERVER_KEY": "[serving]"}[key]
+    ready = await restored(await evil(home.parent), home)
+    asked = {gain.text.split(" ")[0] for gain in ready.gains if gain.word == "addresses"}
+    assert asked == {section, "[http]"}
+
+
+async def test_s3_an_address_that_is_taken_back_asks_too(home: Path) -> None:
+    """Without it the kept token goes to the platform's own address: another one than now."""
+    (home / "config.toml").write_text("[connectors.telegram]\nowners = [1]\n")
+    await stored(home)
+    path = make(home, home.parent / "b.tar", {}, now=NOW).path
+    with (home / "config.toml").open("a") as file:
+        file.write('api_base = "http://127.0.0.1:1/bot"\n')
+    SecretStore(home).set(TOKEN, "123456789:AAkept")
+    ready = await restored(path, home)
+    [gain] = ready.gains
+    assert gain.word == "addresses"
+    assert "api_base is not set any more" in gain.text
+
+
+async def test_s3_ones_own_older_backup_revives_nothing_silently(home: Path) -> None:
+    (home / "config.toml").write_text("[connectors.api]\nowners = ['me']\nraters = ['ann']\n")
+    discord = UserRef(connector="discord", account="a", id="77")
+    await stored(
+        home,
+        lambda db: people.grant(db, "api:mallory", "owner", "api:me", 1.0),
+        lambda db: people.grant(db, "api:rob", "rater", "api:me", 1.0),
+        lambda db: people.link(db, "api:me", "telegram:9", 1.0),
+        lambda db: access.set_share(db, "api:ann", True, 1.0),
+        lambda db: db.execute(
+            "INSERT INTO channels (connector, account, channel, enabled_by, enabled_at)"
+            " VALUES ('discord', 'a', ?, 'api:me', 1)", (discord.id,)
+        ),
+    )  # fmt: skip
+    path = make(home, home.parent / "own.tar", PLUGINS.connectors(), now=NOW).path
+    assert (await restored(path, home)).gains == (), "all of it holds now: nothing to be told"
+    (home / "config.toml").write_text("[connectors.api]\nowners = ['me']\n")
+    await stored(
+        home,
+        lambda db: people.revoke(db, "api:mallory"),
+        lambda db: people.revoke(db, "api:rob"),
+        lambda db: people.unlink(db, "telegram:9", 2.0),
+        lambda db: access.set_share(db, "api:ann", False, 2.0),
+        lambda db: db.execute("UPDATE channels SET off_at = 2"),
+        lambda db: access.record(db, "api:me", "forget", {}, NOW + 1),
+    )
+    async with prepared(path, home, PLUGINS, now=NOW + 2) as ready:
+        told = {gain.text: gain.word for gain in ready.gains}
+        assert told == {
+            "api:mallory becomes an owner": "owners",
+            "api:ann becomes a rater": "rights",
+            "api:rob becomes a rater": "rights",
+            "telegram:9 and api:me are one person": "rights",
+            "private chats of api:ann train what others talk to": "rights",
+            "it answers in the channel discord:77": "rights",
+        }
+        assert "somebody was forgotten since: it may bring their words back" in ready.notes
+
+
+async def test_s3_what_is_here_and_cannot_be_read_counts_as_nothing(home: Path) -> None:
+    (home / "config.toml").write_text("[connectors.api]\nowners = ['me']\n")
+    await stored(home, lambda db: people.grant(db, "api:rob", "rater", "api:me", 1.0))
+    path = make(home, home.parent / "own.tar", {}, now=NOW).path
+    (home / "goodbot.db").write_bytes(b"SQLite format 3\0" + b"x" * 4096)
+    (home / "config.toml").write_text("[connectors.api\n")
+    ready = await restored(path, home)
+    told = {gain.text for gain in ready.gains}
+    assert {"api:me becomes an owner", "api:rob becomes a rater"} <= told
+    assert sum("of what is here now: " in note for note in ready.notes) == 2
+
+
+async def test_s3_a_forged_record_writes_nothing_outside(home: Path) -> None:
+    """As an archive of old brought it: the record fits the file that stands there, but for its MAC."""
+    settings = home.parent / "ada" / ".claude" / "settings.json"
+    settings.write_text("{}")
+    await claude(home).install(dry_run=False)
+    now = settings.read_bytes()
+    [note] = (home / "connectors" / "claude_code" / "before").glob("settings*.json")
+    note.with_suffix(".before").write_text('{"hooks": "evil"}')
+    with pytest.raises(FatalConnectorError, match="was not made by this goodbot"):
+        await claude(home).remove(dry_run=False)
+    assert settings.read_bytes() == now
+    record = json.loads(note.read_text())
+    for mac in ({}, {"mac": "0" * 64}, {"mac": 7}, {"mac": record["mac"], "existed": False}):
+        note.write_text(json.dumps({k: v for k, v in record.items() if k != "mac"} | mac))
+        with pytest.raises(FatalConnectorError) as told:
+            await claude(home).remove(dry_run=False)
+        assert f"{settings} was left as it is" in str(told.value)
+        assert str(note.parent) in str(told.value), "what to delete by hand"
+        assert settings.read_bytes() == now
+    note.write_text(json.dumps(record))
+    (home / "undo.key").write_bytes(b"k" * 32)
+    with pytest.raises(FatalConnectorError, match="was not made by this goodbot"):
+        await claude(home).remove(dry_run=False)
+    assert settings.read_bytes() == now
+
+
+async def test_s3_a_forged_place_is_none(home: Path) -> None:
+    """Where a program's settings were is believed only if we have noted it ourselves."""
+    theirs = home.parent / "theirs"
+    theirs.mkdir()
+    await claude(home).install(dry_run=False)
+    await codex(home).install(dry_run=False)
+    assert claude(home)._changed() == home.parent / "ada" / ".claude"
+    assert beside.codex_home(home / "connectors" / "codex") == home.parent / "ada" / ".codex"
+    (home / "connectors" / "claude_code" / "directory").write_text(str(theirs))
+    (home / "connectors" / "codex" / "codex.json").write_text(json.dumps({"home": str(theirs)}))
+    assert claude(home)._changed() is None
+    assert beside.codex_home(home / "connectors" / "codex") is None
+    forged = {"text": str(theirs), "mac": "0" * 64}
+    (home / "connectors" / "codex" / "codex.json").write_text(json.dumps(forged))
+    assert beside.codex_home(home / "connectors" / "codex") is None
