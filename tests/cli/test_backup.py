@@ -100,13 +100,13 @@ def test_s3_yes_alone_is_not_enough(
         assert "others own this goodbot" in said
         assert "say --accept owners" in said
         assert ("api:mallory becomes an owner" in said) is ("--json" in words)
-    with pytest.raises(SystemExit):
-        main(["restore", "b.tar", "--accept", "everything"])
+    assert main(["restore", "b.tar", "--yes", "--accept", "everything"]) == 2
     assert "mallory" not in owned.read_text()
     capsys.readouterr()
     assert main(["restore", "b.tar", "--yes", "--json", "--accept", "owners"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["gains"] == [{"text": "api:mallory becomes an owner", "accepted": "owners"}]
+    assert data["gains"][0] == {"text": "api:mallory becomes an owner", "accepted": "owners"}
+    assert {gain["accepted"] for gain in data["gains"][1:]} <= {""}
     assert "mallory" in owned.read_text()
     for word in WORDS:
         assert main(["restore", "none.tar", "--accept", word]) == 1, "the parser knows each word"

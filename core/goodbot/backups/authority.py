@@ -64,7 +64,9 @@ class Authority:
     roles: Mapping[str, str] = field(default_factory=dict[str, str])
     """The highest role of each `connector:id`."""
     more: frozenset[str] = frozenset()
-    """Groups, channels and shares, a line each."""
+    """Groups and channels, a line each."""
+    sharers: frozenset[str] = frozenset()
+    """Whose private chats train what others talk to."""
     together: Mapping[str, str] = field(default_factory=dict[str, str])
     """Accounts that are one person, by the key of that person."""
     plugins: frozenset[str] = frozenset()
@@ -74,8 +76,12 @@ class Authority:
     """What could not be read of it."""
 
 
-async def read(home: Path) -> Authority:
-    """The authority in a state directory, whoever made it; changes nothing."""
+async def read(home: Path, database: Path | None = None) -> Authority:
+    """The authority in a state directory, whoever made it; changes nothing.
+
+    `database` is read in place of its own, where that is of an older schema.
+    """
+    database = database or home / DATABASE
     notes: list[str] = []
     table: dict[str, Any] = {}
     try:
@@ -95,34 +101,32 @@ async def read(home: Path) -> Authority:
             more |= {text.format(f"{name}:{id_}") for id_ in _list(section.pop(key, ()))}
     plugins = _tables(table).get("plugins", {})
     enabled = frozenset(_list(plugins.pop("enable", ())))
-    together: dict[str, str] = {}
-    if (home / DATABASE).is_file():
+    together, sharers = dict[str, str](), list[str]()
+    if database.is_file():
         try:
-            together = await _stored(home / DATABASE, roles, more)
+            together, sharers = await _stored(database, roles, more)
         except GoodbotError as error:
             notes.append(f"its rights cannot be read: {error}")
     flat = {f"{section} {key}".strip(): value for section, key, value in _leaves(table)}
     return Authority(
-        roles=roles, more=frozenset(more), together=together, plugins=enabled, settings=flat,
-        notes=tuple(notes),
+        roles=roles, more=frozenset(more), sharers=frozenset(sharers), together=together,
+        plugins=enabled, settings=flat, notes=tuple(notes),
     )  # fmt: skip
 
 
-async def _stored(database: Path, roles: dict[str, str], more: set[str]) -> dict[str, str]:
-    """Add what chats and commands have given; returns the accounts that are one person."""
+async def _stored(
+    database: Path, roles: dict[str, str], more: set[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Add what chats and commands have given; returns which accounts are one person, and who shares."""
     owners = [who for who, role in roles.items() if role == "owner"]
     owners.append(f"{TERMINAL}:{os.geteuid()}")
     async with inspection.look(database) as db:
-        if not await inspection.current(db):
-            return {}  # of an older goodbot, which had none of it, or a newer one's first start
         for row in await people.grants(db):
             _give(roles, row.person, row.role)
         for one in await channels.everywhere(db):
             more.add(_LISTS["channels"].format(f"{one.connector}:{one.channel}"))
-        for who in await inspection.sharers(db, owners):
-            more.add(f"private chats of {who} train what others talk to")
         rows = await fetch(db, "SELECT person, identity FROM links")
-        return {str(person): str(identity) for person, identity in rows}
+        return {str(one): str(key) for one, key in rows}, await inspection.sharers(db, owners)
 
 
 async def forgotten_since(home: Path, moment: float) -> bool:
@@ -159,6 +163,11 @@ def gains(
         if who != identity and apart:
             found.append(Gain(text=f"{who} and {identity} are one person", word=again))
     found += [Gain(text=text, word=again) for text in sorted(after.more - before.more)]
+    owners = {gain.owner for gain in found if gain.owner}
+    for who in sorted(after.sharers - before.sharers):
+        owns = who in owners or who.removeprefix(f"{WEB}:") in owners  # that is agreed to by then
+        text = f"private chats of {who} train what others talk to"
+        found.append(Gain(text=text, word="" if owns else again))
     found += [
         Gain(text=f"the plugin {name} is switched on", word=PROGRAMS)
         for name in sorted(after.plugins - before.plugins)

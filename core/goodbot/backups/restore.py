@@ -20,12 +20,12 @@ from pathlib import Path
 from goodbot.adapters import verify
 from goodbot.backups import archive, authority
 from goodbot.backups.travel import Travelling, keep
-from goodbot.errors import AdapterError, StoreError
+from goodbot.errors import AdapterError, GoodbotError, StoreError
 from goodbot.home import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
 from goodbot.lock import HomeLock, holder, prepare_home
 from goodbot.people.authorization import TERMINAL
 from goodbot.plugins import PluginHost
-from goodbot.store import Store, access, backup
+from goodbot.store import Store, access, backup, inspection
 from goodbot.store.migrate import migrations
 from goodbot.store.shape import require_shape
 
@@ -101,7 +101,7 @@ async def _prepare(
     store = await Store.open(database)  # to the schema of now
     try:
         replaces = _present(home)
-        before, after = await authority.read(home), await authority.read(staging)
+        before, after = await _now(home, staging), await authority.read(staging)
         gains = authority.gains(
             before, after, new=not replaces, kept=authority.keeper(home, plugins)
         )
@@ -124,6 +124,27 @@ async def _prepare(
     return Prepared(
         staging=staging, about=about, replaces=replaces, notes=tuple(notes), gains=tuple(gains)
     )
+
+
+async def _now(home: Path, staging: Path) -> authority.Authority:
+    """What holds here now. Of an older goodbot's database a copy is upgraded and read."""
+    database, upgraded = home / DATABASE, staging / "now.db"
+    try:
+        if not database.is_file() or await _is_current(database):
+            return await authority.read(home)
+        backup.copy(database, upgraded, still=True)
+        await (await Store.open(upgraded)).close()
+        return await authority.read(home, upgraded)
+    except GoodbotError:  # damaged, or of a newer one: nothing in it is known to hold
+        return await authority.read(home)
+    finally:
+        for path in staging.glob(f"{upgraded.name}*"):
+            path.unlink()
+
+
+async def _is_current(database: Path) -> bool:
+    async with inspection.look(database) as db:
+        return await inspection.current(db)
 
 
 def _check_adapters(database: Path, folder: Path) -> list[str]:
