@@ -8,7 +8,6 @@ import dataclasses
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from pathlib import Path
 from typing import Any
 
 from goodbot import sampling
@@ -22,9 +21,9 @@ from goodbot.comparing.comparer import Comparer
 from goodbot.comparing.preparing import Preparing
 from goodbot.comparing.side_by_side import SideBySide
 from goodbot.comparing.spare import SpareTime
-from goodbot.config import Config, Grants, load
+from goodbot.config import Config, Grants
 from goodbot.dispatcher import Dispatcher
-from goodbot.errors import ConfigError, GoodbotError, ServerError
+from goodbot.errors import GoodbotError, ServerError
 from goodbot.hosts import Connectors
 from goodbot.housekeeping import Housekeeping
 from goodbot.lock import HomeLock, prepare_home
@@ -299,12 +298,3 @@ def open_plugins(config: Config) -> PluginHost:
     plugins = PluginHost()
     plugins.load_entry_points(config.plugins.enable, config.where("plugins"))
     return plugins
-
-
-def open_anyway(home: Path, path: Path | None = None) -> tuple[Config | None, PluginHost]:
-    """The config, None where it cannot be read, and the plugins: then only goodbot's own."""
-    try:
-        settings = load(home, path)
-        return settings, open_plugins(settings)
-    except ConfigError:
-        return None, open_plugins(Config(home=home))

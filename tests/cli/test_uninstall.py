@@ -162,8 +162,8 @@ def test_s3_a_forged_list_of_downloads_deletes_nothing(
         assert "them/theirs" not in said
         assert "was not made by this goodbot, so no model that it names is removed" in said
         assert listing(machine.person) == before
-    fetch(machine, home)
-    assert [one.repo for one in fetched.entries(home)] != ["them/theirs"], "a download notes anew"
+    fetch(machine, home, "we/more")
+    assert [one.repo for one in fetched.entries(home)] == ["we/more"], "a download is noted anew"
 
 
 def test_all_is_as_it_was_before(

@@ -6,9 +6,9 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
-from goodbot.app import open_anyway
 from goodbot.backups.make import Made, make
 from goodbot.cli import output
+from goodbot.cli.offline import open_anyway
 from goodbot.clock import SystemClock
 from goodbot.store.backup import megabytes
 

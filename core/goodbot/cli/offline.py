@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+from pathlib import Path
 from typing import Any
 
 from goodbot import config
@@ -12,6 +13,8 @@ from goodbot.app import App, open_plugins
 from goodbot.cli.client import Progress
 from goodbot.commands import TABLE, find
 from goodbot.control import execute as execute_locally
+from goodbot.errors import ConfigError
+from goodbot.plugins import PluginHost
 from goodbot.pressure import read_machine
 
 _NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets it up"
@@ -82,3 +85,12 @@ def _at_rest(answer: dict[str, Any]) -> dict[str, Any]:
     ]
     data = {**answer["data"], "server": "stopped", "pid": None, "uptime": None, "started_at": None}
     return {**answer, "text": "\n".join(lines), "data": data}
+
+
+def open_anyway(home: Path, path: Path | None = None) -> tuple[config.Config | None, PluginHost]:
+    """The config, None where it cannot be read, and the plugins: then only goodbot's own."""
+    try:
+        settings = config.load(home, path)
+        return settings, open_plugins(settings)
+    except ConfigError:
+        return None, open_plugins(config.Config(home=home))

@@ -7,11 +7,11 @@ import asyncio
 from datetime import datetime
 from pathlib import Path
 
-from goodbot.app import open_anyway
 from goodbot.backups.authority import WORDS
 from goodbot.backups.restore import Prepared, prepared, swap
 from goodbot.cli import output
 from goodbot.cli.asking import agrees, types
+from goodbot.cli.offline import open_anyway
 from goodbot.clock import SystemClock
 from goodbot.printing import say
 

@@ -9,9 +9,9 @@ import sys
 from typing import Any
 
 from goodbot import processes
-from goodbot.app import open_anyway
 from goodbot.cli import output
 from goodbot.cli.asking import agrees
+from goodbot.cli.offline import open_anyway
 from goodbot.errors import GoodbotError
 from goodbot.leaving import Leaving, Trace, find
 from goodbot.printing import say
