@@ -19,8 +19,8 @@ from goodbot.backups.restore import prepared, swap
 from goodbot.cli import main
 from goodbot.lock import HomeLock
 from goodbot.models import fetched
-from goodbot.scratch import Scratch
 from goodbot.plugins import PluginHost
+from goodbot.scratch import Scratch
 from goodbot.secrets import SecretStore
 from keyring.backend import KeyringBackend
 
