@@ -29,9 +29,9 @@ from goodbot.housekeeping import Housekeeping
 from goodbot.lock import HomeLock, prepare_home
 from goodbot.model_switch import ModelSwitch
 from goodbot.models import resolve
+from goodbot.naming import TERMINAL
 from goodbot.news import Courier, OwnerNews
 from goodbot.people import linking
-from goodbot.people.authorization import TERMINAL
 from goodbot.people.erasure import Eraser
 from goodbot.people.groups import RaterGroups
 from goodbot.people.limits import Quotas

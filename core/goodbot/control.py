@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import incoming
-from goodbot.app import TERMINAL, App
+from goodbot.app import App
 from goodbot.clock import Clock, SystemClock
 from goodbot.commands.base import Result
 from goodbot.descriptors import ONE_A_TURN, queue
 from goodbot.errors import BusyError, GoodbotError, UsageError
 from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
 from goodbot.lock import socket_path
+from goodbot.naming import TERMINAL
 from goodbot.text import clean
 
 logger = logging.getLogger(__name__)

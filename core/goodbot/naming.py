@@ -1,4 +1,4 @@
-"""What to say after a name that nothing has: the one that was meant, or those that there are."""
+"""What things are called, and what to say after a name that nothing has: the one that was meant, or all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 _V = TypeVar("_V")
+
+
+TERMINAL = "terminal"
+"""The connector that nobody but this machine's user can open."""
 
 
 class Offered(dict[str, _V]):
@@ -28,3 +32,8 @@ def instead(wanted: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
             f" (a plugin that is installed and off may have it: `[plugins] enable = [{listed}]`)"
         )
     return hint
+
+
+def version_name(version: int, *, begins: bool = False) -> str:
+    """A version in a sentence: `v3`, or `the base model` for 0; `begins`: as its first word."""
+    return f"v{version}" if version else f"{'The' if begins else 'the'} base model"

@@ -338,3 +338,19 @@ async def test_a_receipt_says_of_a_full_round_what_it_waits_for(
         assert (
             await bot.chat.press(again, "good")
         ).text == "Good. 8 of 8: the next training can start."
+
+
+async def test_of_one_that_is_not_to_be_used_nobody_is_told_that_it_will_answer(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        await bot.command("off")
+        assert "answers after `resume`" in await bot.command("adapters", "show 1")
+        await bot.store.write(
+            lambda db: db.execute("UPDATE adapters SET tainted = 'of a test' WHERE version = 1")
+        )
+        said = await bot.command("adapters", "show 1")
+        assert "not to be used: of a test" in said
+        assert "answers after `resume`" not in said

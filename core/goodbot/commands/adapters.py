@@ -13,6 +13,7 @@ from goodbot.commands.base import Call, Command, Result
 from goodbot.commands.lineage import diff, listed, show, version_of
 from goodbot.commands.quarantine import reset, since
 from goodbot.errors import AdapterError, ServerError, UsageError
+from goodbot.naming import version_name
 from goodbot.news import states
 from goodbot.people.authorization import Grant
 from goodbot.server import BASE
@@ -142,10 +143,10 @@ async def rollback(call: Call) -> Result:
             raise AdapterError(f"v{target} is not to be used: {row.tainted}")
     if active and target != active and (await registry.row(active)).pinned:
         raise UsageError(f"v{active} is pinned: `adapters unpin` lets another version answer")
-    name = f"v{target}" if target else "the base model"
+    name = version_name(target)
     what = f"rollback from {active} to {target}"
     if not confirm.agreed(call, what, sure=sure):
-        now = f"v{active}" if active else "the base model"
+        now = version_name(active)
         question = f"This lets {name} answer in place of {now}."
         if target == active:
             question = (

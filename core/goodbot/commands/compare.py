@@ -10,6 +10,7 @@ from goodbot.comparing import blind, side_by_side
 from goodbot.connector import Capability
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind
+from goodbot.naming import version_name
 from goodbot.people.authorization import Grant, person
 from goodbot.store import access, comparisons, news
 from goodbot.store.comparisons import Comparison, Pair
@@ -114,7 +115,7 @@ def _why_not(found: Comparison | None, pairs: list[Pair], later: str) -> str:
     """Why this person is asked nothing now."""
     if found is None:
         return _NOTHING
-    new = blind.name(found.new)
+    new = version_name(found.new)
     if found.state == "preparing":
         return (
             f"The answers to compare {new} by are not written yet: {later}."

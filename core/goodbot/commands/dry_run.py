@@ -9,6 +9,7 @@ from typing import Any
 from goodbot.commands.base import Call, Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind
+from goodbot.naming import version_name
 from goodbot.store import set_aside
 from goodbot.training.tenancy import Sharing, told
 
@@ -58,7 +59,7 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
 
 
 def _what(data: Mapping[str, Any]) -> str:
-    start = f"v{data['parent']}" if data["parent"] else "the base model"
+    start = version_name(data["parent"])
     if data["parent"] and data["estimate"] and data["estimate"].get("start_over"):
         start = f"the base model again, since v{data['parent']} is liked less than that was"
     objective = data["settings"].get("objective")

@@ -120,7 +120,8 @@ async def show(call: Call, words: Sequence[str]) -> Result:
     if told:
         lines.append(told.text)
     off = bool(await s.store.read(lambda db: access.switch(db, "off")))
-    lines += [states.answering(row.version, off=off)] if row.version == active else []
+    if row.version == active and not row.tainted:
+        lines.append(states.answering(row.version, off=off))
     lines += _state(row)
     lines += [f"{name}: {value:g}" for name, value in _numbers(row.metrics)]
     where = registry.root / row.directory

@@ -11,9 +11,9 @@ import aiosqlite
 from goodbot import config
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import GoodbotError, UsageError
-from goodbot.naming import instead
+from goodbot.naming import TERMINAL, instead
 from goodbot.people import linking, pairing
-from goodbot.people.authorization import LEVELS, TERMINAL, WEB, Grant, Granted, person
+from goodbot.people.authorization import LEVELS, WEB, Grant, Granted, person
 from goodbot.store import access, people, turns
 
 _USAGE = (

@@ -8,6 +8,7 @@ import os
 from goodbot import __version__
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import ServerError
+from goodbot.naming import version_name
 from goodbot.people.authorization import Grant
 from goodbot.server import BASE, Generated, GenerateRequest, Server
 
@@ -38,19 +39,15 @@ async def probe(call: Call) -> Result:
 
 def _text(served: int, wanted: int, differing: int | None) -> str:
     if served != wanted:
-        return f"{_name(served)} answers, and {_name(wanted)} should"
+        return f"{version_name(served)} answers, and {version_name(wanted)} should"
     if differing is None:
-        return f"{_name(served)} answers, as it should"
+        return f"{version_name(served)} answers, as it should"
     if differing:
         return (
-            f"{_name(served)} answers, as it should: unlike the base model on {differing} of "
+            f"{version_name(served)} answers, as it should: unlike the base model on {differing} of "
             f"{len(_PROMPTS)} prompts"
         )
-    return f"{_name(served)} answers, but exactly as the base model does"
-
-
-def _name(version: int) -> str:
-    return f"v{version}" if version else "the base model"
+    return f"{version_name(served)} answers, but exactly as the base model does"
 
 
 async def _differs(server: Server, version: int, words: str) -> bool:

@@ -9,6 +9,7 @@ import aiosqlite
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result
 from goodbot.errors import UsageError
+from goodbot.naming import version_name
 from goodbot.people.authorization import person
 from goodbot.store import adapters, ledger, quarantine
 
@@ -74,7 +75,7 @@ async def _quarantine(call: Call, start: float, since: str, *, everything: bool 
     none = "there was no version" if everything else "no version had learnt from them"
     learnt = f"withdrawn: {which}" if versions else none
     now = await s.registry.wanted()  # while it is off the base model, whatever the pointer says
-    answers = f"v{now}" if now else "the base model"
+    answers = version_name(now)
     return Result(
         text=f"{count} rating{'' if count == 1 else 's'} {since}left out; {learnt}. "
         f"{answers[0].upper()}{answers[1:]} answers. `rollback since never` lets them count again.",

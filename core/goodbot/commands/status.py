@@ -11,6 +11,7 @@ from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.commands.compare import later
 from goodbot.comparing import report
 from goodbot.events import ChannelKind, RatingKind
+from goodbot.naming import version_name
 from goodbot.news import states
 from goodbot.news.alarms import described
 from goodbot.people import pairing
@@ -89,7 +90,7 @@ async def status(call: Call) -> Result:
 
 def _lines(data: dict[str, Any]) -> list[str]:
     """What everybody may know."""
-    version = f"v{data['version']}" if data["version"] else "the base model"
+    version = version_name(data["version"])
     lines = [f"{data['model']}, {'off: the base model' if data['off'] else version} answers"]
     if data["store"] != "ok":
         lines.append(f"nothing can be stored, so ratings are not taken: {data['store']}")

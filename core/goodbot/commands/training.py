@@ -12,6 +12,7 @@ from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.errors import TrainingError, UsageError
 from goodbot.events import ChannelKind
+from goodbot.naming import version_name
 from goodbot.news import LiveMessage
 from goodbot.news.owners import news_key
 from goodbot.people.authorization import Grant, person
@@ -146,7 +147,7 @@ async def switch(call: Call) -> Result:
 
 async def _switched(services: Services, reference: str, bare: bool) -> Result:
     switched = await services.model_switch.to(reference, bare=bare)
-    version = f"v{switched.version}" if switched.version else "the base model"
+    version = version_name(switched.version)
     text = (
         f"{switched.model} answers from now on ({version}). {switched.reason}"
         if switched.done

@@ -5,18 +5,18 @@ from __future__ import annotations
 from goodbot.commands.base import Call, Command, Result
 from goodbot.errors import GoodbotError, UsageError
 from goodbot.events import ChannelKind
+from goodbot.naming import TERMINAL
 from goodbot.people import login
 from goodbot.people.authorization import WEB, Grant, person
 
 SIGN_OUT = "sign-out"
-_TERMINAL = "terminal"
 _SHOWN_TO_NOBODY = "Open it within ten minutes; it works once. Show it to nobody."
 _THIS_MACHINE = "It works on the machine that goodbot runs on: elsewhere, set `[http] url`."
 
 
 async def web(call: Call) -> Result:
     """A one-time link: at the machine for one of the web connector's own, in a chat for oneself."""
-    local = call.user.connector == _TERMINAL
+    local = call.user.connector == TERMINAL
     _require_running(call, local=local)
     if local and call.args == (SIGN_OUT,):
         return await _sign_out(call)

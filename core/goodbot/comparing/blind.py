@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from goodbot.buttons import run
 from goodbot.comparing.rule import loses
 from goodbot.events import Button
+from goodbot.naming import version_name
 from goodbot.store.comparisons import Comparison, Pair, Tally
 
 WORDS = ("a", "b", "same", "skip")
@@ -50,13 +51,14 @@ def question(pairs: Sequence[Pair], pair: Pair) -> str:
 def invitation(comparison: Comparison) -> str:
     """What comes before the first question."""
     until = (
-        f"{name(comparison.new)} goes live unless it loses, in 24 hours at the latest"
+        f"{version_name(comparison.new)} goes live unless it loses, in 24 hours at the latest"
         if comparison.held
-        else f"{name(comparison.new)} is live; if it loses, {name(comparison.old)} comes back"
+        else f"{version_name(comparison.new)} is live; if it loses, {version_name(comparison.old)} comes back"
     )
     return (
-        f"A training has passed its gate. Here are questions of yours, answered by {name(comparison.old)} "
-        f"and by {name(comparison.new)}, without saying which is which. {until}."
+        "A training has passed its gate. Here are questions of yours, answered by "
+        f"{version_name(comparison.old)} and by {version_name(comparison.new)}, "
+        f"without saying which is which. {until}."
     )
 
 
@@ -68,12 +70,12 @@ def buttons(pair: Pair) -> tuple[Button, ...]:
 def summed(old: int, new: int, tally: Tally) -> str:
     """`3 for v7, 1 for v6, 1 the same`; skipped ones are not told."""
     same = f", {tally.same} the same" if tally.same else ""
-    return f"{tally.new} for {name(new)}, {tally.old} for {name(old)}{same}"
+    return f"{tally.new} for {version_name(new)}, {tally.old} for {version_name(old)}{same}"
 
 
 def outcome(comparison: Comparison, tally: Tally, state: str) -> str:
     """What came of it; empty where nothing was asked, or nobody has chosen and nothing changes."""
-    new, old = name(comparison.new), name(comparison.old)
+    new, old = version_name(comparison.new), version_name(comparison.old)
     said = f"{summed(comparison.old, comparison.new, tally)}."
     if state == "lost":
         what = f"{new} does not go live" if comparison.held else f"{old} answers again"
@@ -89,11 +91,6 @@ def outcome(comparison: Comparison, tally: Tally, state: str) -> str:
         else "There were too few questions of yours to ask about in which the two differ"
     )
     return f"{why}, so the gate alone decided: {new} may go live."
-
-
-def name(version: int) -> str:
-    """A version in a sentence."""
-    return f"v{version}" if version else "the base model"
 
 
 def _begun(text: str) -> str:

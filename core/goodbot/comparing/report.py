@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from goodbot.comparing.blind import name, summed
+from goodbot.comparing.blind import summed
 from goodbot.intervals import wilson
+from goodbot.naming import version_name
 from goodbot.store import Store, acceptance, comparisons
 from goodbot.store.acceptance import Acceptance
 from goodbot.store.claimable import Pool
@@ -39,7 +40,7 @@ class Report:
         """For owners."""
         said = [*map(accepted, self.accepted), *chosen(self.chosen[:1])]
         if self.waiting is not None:
-            new = name(self.waiting.new)
+            new = version_name(self.waiting.new)
             waits = (
                 f"{new} waits for what its owners say"
                 if self.waiting.held
@@ -70,7 +71,8 @@ def accepted(one: Acceptance) -> str:
     """`v7: 32 of 41 rated answers good (63 to 88 %)`, with its 95 % interval."""
     low, high = wilson(one.good, one.rated)
     answers = "answer" if one.rated == 1 else "answers"
-    return f"{name(one.version)}: {one.good} of {one.rated} rated {answers} good ({low:.0%} to {high:.0%})"
+    liked = f"{one.good} of {one.rated} rated {answers} good"
+    return f"{version_name(one.version)}: {liked} ({low:.0%} to {high:.0%})"
 
 
 def chosen(found: Sequence[Sum]) -> list[str]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from goodbot import prompts
 from goodbot.adapters import AdapterRegistry
-from goodbot.comparing.blind import name
 from goodbot.comparing.spare import SpareTime
 from goodbot.config import ServingConfig
 from goodbot.errors import AdapterError, ServerError, UsageError
+from goodbot.naming import version_name
 from goodbot.prompts import Room, TooLongError
 from goodbot.sampling import Sampling
 from goodbot.server import BASE, GenerateRequest
@@ -72,4 +72,6 @@ class SideBySide:
 
 def shown(answers: tuple[Said, Said]) -> str:
     """Both answers under their names."""
-    return "\n\n".join(f"{name(one.version)}:\n{one.text.strip() or '(empty)'}" for one in answers)
+    return "\n\n".join(
+        f"{version_name(one.version)}:\n{one.text.strip() or '(empty)'}" for one in answers
+    )

@@ -11,6 +11,7 @@ from goodbot.connector import ConnectorSpec
 from goodbot.doctor.checks import fail, failed, ok, warn
 from goodbot.doctor.data import path
 from goodbot.errors import ConfigError, GoodbotError, RetriableError
+from goodbot.naming import TERMINAL
 from goodbot.packages import install_line
 from goodbot.plugins import missing_modules
 from goodbot.proxies import proxy
@@ -20,7 +21,6 @@ from goodbot.setups import prepared, setup_class, wrong_id
 from goodbot.store import channels, inspection, people
 
 _PLATFORM_SECONDS = 15.0
-TERMINAL = "terminal"
 RETRYING = "(trying again)"
 """How the daemon ends its words on a platform that it will reach again by itself."""
 

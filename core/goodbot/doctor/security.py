@@ -14,12 +14,12 @@ from goodbot import sealed, secrets
 from goodbot.connector import ConnectorSpec
 from goodbot.control import SOCKET
 from goodbot.doctor.checks import short
-from goodbot.doctor.connectors import TERMINAL
 from goodbot.doctor.data import path
 from goodbot.doctor.network import LOOPBACK, http_port
 from goodbot.errors import GoodbotError
 from goodbot.home import beside
 from goodbot.lock import socket_path
+from goodbot.naming import TERMINAL
 from goodbot.people.authorization import WEB
 from goodbot.people.login import OWNER, default_grants
 from goodbot.plugins import missing_modules

@@ -10,6 +10,7 @@ from goodbot.adapters import AdapterRegistry, lineage
 from goodbot.clock import Clock, woken
 from goodbot.errors import boundary
 from goodbot.hookspecs import hookimpl
+from goodbot.naming import version_name
 from goodbot.news import serving
 from goodbot.news.alarms import advised
 from goodbot.news.courier import Courier, Notice
@@ -58,8 +59,8 @@ class OwnerNews:
         self._owners = owners
         self._readiness = readiness
         self._pool = pool
-        self._all_know = False
-        """Nobody is left who is to hear that their private chats teach."""
+        self._to_hear: list[str] | None = None
+        """Who is still to hear that their private chats teach: it was so before this start."""
         self._wake = asyncio.Event()
         self._looked_at: tuple[int, int] | None = None
 
@@ -147,19 +148,18 @@ class OwnerNews:
 
     async def _look_at_consent(self) -> None:
         """Tell those once whose private ratings waited in an older goodbot, and count now."""
-        if self._all_know:
-            return
-        since = str(self._clock.now())
-        if not await self._store.read(lambda db: access.switch(db, news.TEACHING_SINCE)):
-            await self._store.write(lambda db: access.set_switch(db, news.TEACHING_SINCE, since))
-        keys = {
-            f"teaching {owner}": owner
-            for owner in await self._store.read(lambda db: news.waited(db, self._pool))
-        }
-        for key, owner in keys.items():
+        if self._to_hear is None:
+            since = str(self._clock.now())
+            if not await self._store.read(lambda db: access.switch(db, news.TEACHING_SINCE)):
+                await self._store.write(
+                    lambda db: access.set_switch(db, news.TEACHING_SINCE, since)
+                )
+            self._to_hear = await self._store.read(lambda db: news.waited(db, self._pool))
+        for owner in list(self._to_hear):
+            key = f"teaching {owner}"
             await self._tell(key, owner, _TEACHES)
-        heard = [await self._store.read(lambda db, k=key: news.told(db, k)) for key in keys]
-        self._all_know = all(heard)
+            if await self._store.read(lambda db, k=key: news.told(db, k)):
+                self._to_hear.remove(owner)
 
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))
@@ -229,14 +229,14 @@ def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
     next_ = "it is tried again by itself" if readiness.due else why
     what = "The gate refused the new version" if run.state == "refused" else "A training failed"
     return (
-        f"{what}: {run.reason.rstrip('.')}.\n{_answers(active)} goes on answering. "
+        f"{what}: {run.reason.rstrip('.')}.\n{version_name(active, begins=True)} goes on answering. "
         f"Next: {next_.rstrip('.')}."
     )
 
 
 def withdrawn(row: AdapterRow, active: int) -> str:
     """A version that was live is not to be used any more."""
-    return f"v{row.version} is withdrawn: {row.tainted}. {_answers(active)} answers now."
+    return f"v{row.version} is withdrawn: {row.tainted}. {version_name(active, begins=True)} answers now."
 
 
 def without(sent: set_aside.Sent) -> str:
@@ -270,7 +270,3 @@ def kept(made_of: news.Material) -> str:
 def _learnt(made_of: news.Material) -> str:
     more = kept(made_of)
     return counted(made_of) + (f"; {more}" if more else "")
-
-
-def _answers(version: int) -> str:
-    return f"v{version}" if version else "The base model"

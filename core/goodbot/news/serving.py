@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from goodbot.naming import version_name
 from goodbot.store import adapters
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.canaries import Trial
@@ -17,8 +18,9 @@ def unserved(rows: Sequence[AdapterRow], active: int) -> Iterator[tuple[str, str
         if row.waits == adapters.UNSERVED and not row.tainted:
             yield (
                 f"unserved v{row.version}",
-                f"v{row.version} does not answer: {row.waits}. {_answers(active)} does. Trainings go on "
-                f"from it; `/rl rollback {row.version}` tries it again once the server is put right.",
+                f"v{row.version} does not answer: {row.waits}. "
+                f"{version_name(active, begins=True)} does. Trainings go on from it; "
+                f"`/rl rollback {row.version}` tries it again once the server is put right.",
             )
 
 
@@ -26,7 +28,7 @@ def ended(trial: Trial | None, now: float) -> Iterator[tuple[str, str]]:
     """`(subject, text)` of a trial that has come to an end in the last day."""
     if trial is None or trial.ended_at is None or now - trial.ended_at >= _DAY:
         return
-    old = _answers(trial.against)
+    old = version_name(trial.against, begins=True)
     text = {
         "passed": f"v{trial.version} has stood its trial, and answers everybody now.",
         "lost": f"v{trial.version} is taken back: on its share of the conversations it was rated worse "
@@ -35,7 +37,3 @@ def ended(trial: Trial | None, now: float) -> Iterator[tuple[str, str]]:
     }.get(trial.state, "")
     if text:
         yield f"canary v{trial.version}", text
-
-
-def _answers(version: int) -> str:
-    return f"v{version}" if version else "The base model"

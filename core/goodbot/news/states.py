@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from goodbot.naming import version_name
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.runs import Run
 
@@ -48,7 +49,7 @@ def of_version(row: AdapterRow, now: Now) -> str:
 
 def answering(version: int, *, off: bool) -> str:
     """`v3 answers now`; while goodbot is off, when it will."""
-    name = f"v{version}" if version else "the base model"
+    name = version_name(version)
     return f"{name} answers {'after `resume`: goodbot is off' if off and version else 'now'}"
 
 

@@ -14,6 +14,7 @@ from enum import IntEnum
 from goodbot.clock import Clock, SystemClock
 from goodbot.config import Grants
 from goodbot.events import ChannelKind, ChannelRef, UserRef
+from goodbot.naming import TERMINAL
 from goodbot.store import Store, people
 
 
@@ -31,8 +32,6 @@ LEVELS = {"owner": Grant.ADMINISTER, "rater": Grant.RATE, "talker": Grant.TALK}
 
 WEB = "web"
 """The connector that one logs in to (`goodbot.people.login`)."""
-TERMINAL = "terminal"
-"""The connector that nobody but this machine's user can open."""
 OWN_NAMES = ("me", "owner")
 """What the machine's owner is called on the other connectors of this machine."""
 

@@ -17,6 +17,7 @@ from goodbot.clock import Clock
 from goodbot.errors import AdapterError, ServerError
 from goodbot.events import ChannelRef
 from goodbot.intervals import difference
+from goodbot.naming import version_name
 from goodbot.server import BASE
 from goodbot.store import Store, acceptance, adapters, canaries
 from goodbot.store.acceptance import Acceptance
@@ -52,7 +53,7 @@ class Standing:
     @property
     def told(self) -> str:
         """`12 of 15 good, 30 of 40 of v6`."""
-        old = f"v{self.old.version}" if self.old.version else "the base model"
+        old = version_name(self.old.version)
         return (
             f"{self.new.good} of {self.new.rated} rated answers good, "
             f"{self.old.good} of {self.old.rated} of {old}"

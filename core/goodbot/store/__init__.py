@@ -48,6 +48,8 @@ class Store:
         self.looking: asyncio.Task[None] | None = None
         """The check of a large file, which goes on behind the start."""
         self._looked, self._found = -math.inf, ""
+        self._looks: aiosqlite.Connection | None = None
+        self._closing = False
 
     @classmethod
     async def open(cls, path: Path, policy: RewardPolicy | None = None) -> Store:
@@ -100,9 +102,12 @@ class Store:
         return self._writer.db
 
     async def close(self) -> None:
-        """Commit what is queued and close both connections."""
-        if self.looking is not None:
-            await asyncio.gather(self.looking, return_exceptions=True)
+        """Commit what is queued and close both connections. A check under way is not waited for."""
+        self._closing = True
+        while self.looking is not None and not self.looking.done():
+            if self._looks is not None:
+                await self._looks.interrupt()
+            await asyncio.wait({self.looking}, timeout=0.1)  # it had perhaps not begun
         try:
             await self._writer.close()
         finally:  # a thread left open would keep the process alive for ever
@@ -135,8 +140,11 @@ class Store:
         try:
             db = await connect(self.path, "mode=ro", self._policy)
             try:
-                await soundness.require_sound(db, self.path)
+                if not self._closing:
+                    self._looks = db
+                    await soundness.require_sound(db, self.path)
             finally:
+                self._looks = None
                 await db.close()
         except StoreDamagedError as error:
             self._found = str(error)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import aiosqlite
 
-from goodbot.store import codec
+from goodbot.store import codec, soundness
 from goodbot.store.connection import connect
 from goodbot.store.consent import ALWAYS
 from goodbot.store.migrate import check, migrations
@@ -34,7 +34,7 @@ async def look(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
             await db.interrupt()  # a query that took too long must not keep its thread
             await db.close()
     except sqlite3.Error as error:
-        raise explain(error) from error
+        raise (await soundness.damage(error, path)) or explain(error, "read") from error
 
 
 async def schema(db: aiosqlite.Connection) -> tuple[int, int]:

@@ -212,7 +212,11 @@ class Writer:
             raise StoreError(str(self._damage))
         with contextlib.suppress(sqlite3.Error):
             await self.db.close()
-        self.db = await self._reopen()
+        try:
+            self.db = await self._reopen()
+        except (StoreError, sqlite3.Error) as error:
+            self.trouble = str(explain(error))  # it has looked at the file: it knows better
+            raise
         logger.warning("the database was opened again and found sound: what comes is stored")
         self.trouble = ""
 

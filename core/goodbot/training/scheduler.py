@@ -15,6 +15,7 @@ from goodbot.adapters import AdapterRegistry
 from goodbot.clock import Clock, woken
 from goodbot.config import TrainingConfig
 from goodbot.errors import UsageError, boundary
+from goodbot.naming import version_name
 from goodbot.plugins import PluginHost
 from goodbot.pressure import Gauge
 from goodbot.store import Store, access, adapters, claimable, runs
@@ -211,7 +212,7 @@ class Scheduler:
         if await self._registry.activate(clean, expected=active):
             await self._store.write(lambda db: access.set_switch(db, self._retrain, ""))
             why = (await self._registry.row(active)).tainted or "one before it is not to be used"
-            now = f"v{clean}" if clean else "the base model"
+            now = version_name(clean)
             logger.warning("v%d was withdrawn, %s answers: %s", active, now, why)
 
     async def _held_back(self) -> str:

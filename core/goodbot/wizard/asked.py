@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from goodbot.errors import UsageError
+from goodbot.naming import TERMINAL
 from goodbot.people.login import OWNER
 from goodbot.plugins import missing_modules
 from goodbot.setup import ConnectorSetup, Question
 from goodbot.setups import setup_class
 from goodbot.wizard.dialogue import Dialogue, Refused
-from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.draft import Draft, Place
 
 _SET = "--set "
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from goodbot.models.choose import Proposal
     from goodbot.models.obtain import Obtained
 
-TERMINAL = "terminal"
 OWN = "custom"
 DEMO = "demo"
 """The tiny model, as `goodbot.models` knows it."""

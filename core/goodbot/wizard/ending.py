@@ -15,13 +15,14 @@ from goodbot.doctor.checks import short
 from goodbot.errors import GoodbotError
 from goodbot.home import DATABASE
 from goodbot.lock import HomeLock
+from goodbot.naming import TERMINAL
 from goodbot.people.login import OWNER
 from goodbot.people.pairing import open_code
 from goodbot.printing import say
 from goodbot.store import Store
 from goodbot.wizard.asked import known_owner, needs_token
 from goodbot.wizard.dialogue import Dialogue
-from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.draft import Draft, Place
 from goodbot.wizard.program import install
 
 MATTERS = 'Rate good answers too: a bot that hears only "bad" cannot learn.'

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from goodbot.connector import ConnectorSpec
+from goodbot.naming import TERMINAL
 from goodbot.packages import install_line
 from goodbot.wizard import extras
 from goodbot.wizard.dialogue import Choice, Dialogue
-from goodbot.wizard.draft import TERMINAL, Draft, Place
+from goodbot.wizard.draft import Draft, Place
 
 
 def ask_platform(dialogue: Dialogue, place: Place, draft: Draft) -> None:

@@ -6,9 +6,10 @@ import shutil
 import sys
 
 from goodbot.doctor.checks import short
+from goodbot.naming import TERMINAL
 from goodbot.wizard.asked import needs_owner, needs_token
 from goodbot.wizard.dialogue import Choice, Dialogue
-from goodbot.wizard.draft import OWN, TERMINAL, Draft, Place
+from goodbot.wizard.draft import OWN, Draft, Place
 
 _NEEDED = {"platform", "backend", "model"}
 """Without these nothing can be started; a token that was not checked may be a good one."""

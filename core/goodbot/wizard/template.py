@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import cast
 
 from goodbot.config.file import ConfigFile
+from goodbot.naming import TERMINAL
 from goodbot.people.login import OWNER
-from goodbot.wizard.draft import OWN, TERMINAL, Draft
+from goodbot.wizard.draft import OWN, Draft
 from goodbot.wizard.presets import KEYS, preset_of
 
 NEW = """\

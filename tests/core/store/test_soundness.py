@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import hashlib
 import logging
@@ -13,7 +14,8 @@ from typing import Any
 import aiosqlite
 import pytest
 from goodbot.errors import StoreDamagedError, StoreError, StoreFullError
-from goodbot.store import Store, access, soundness
+from goodbot.store import Store, access, inspection, soundness
+from goodbot.store.query import fetch
 from goodbot.web import readiness
 
 from tests.core.builders import add_turn, open_bot, rows
@@ -66,6 +68,49 @@ async def test_a_large_one_is_checked_behind_the_start_and_then_not_written_to(
                 await store.write(lambda db: access.set_switch(db, "a", "b"))
     finally:
         await store.close()
+
+
+async def test_the_end_does_not_wait_for_the_check_of_a_large_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "goodbot.db"
+    await filled(path)
+    monkeypatch.setattr(soundness, "AT_ONCE", 0)
+    began, ended = asyncio.Event(), list[str]()
+    long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n LIMIT 1 OFFSET ?"
+
+    async def slow(db: aiosqlite.Connection, _: Path) -> None:
+        began.set()
+        try:
+            await fetch(db, long, (20_000_000,))
+            ended.append("it was waited for")
+        except sqlite3.OperationalError as error:
+            ended.append(str(error))
+            raise
+
+    monkeypatch.setattr(soundness, "require_sound", slow)
+    store = await Store.open(path)
+    await began.wait()
+    await store.close()
+    assert ended == ["interrupted"]
+    assert store.trouble == ""
+
+
+async def test_whoever_looks_at_a_damaged_one_is_told_what_to_do_not_to_look_again(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "goodbot.db"
+    await filled(path)
+    with sqlite3.connect(path) as db:
+        [(size,)] = db.execute("PRAGMA page_size")
+    db.close()
+    with path.open("r+b") as file:  # the list of tables itself
+        file.seek(100)
+        file.write(DAMAGED[: size - 100])
+    with pytest.raises(StoreDamagedError, match="bring a backup back") as raised:
+        async with inspection.look(path) as looked:
+            await inspection.damage(looked)
+    assert "goodbot doctor" not in str(raised.value)
 
 
 async def test_a_page_that_turns_out_damaged_while_it_runs_is_seen(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ UPDATE cursors SET cursor = substr(cursor, instr(cursor, ' ') + 1)
   WHERE connector = 'telegram' AND cursor LIKE '% % %';
 DROP INDEX turns_claimable;
 CREATE INDEX turns_claimable ON turns (scope, model) WHERE rated = 1 AND spent IS NULL;
-DROP TRIGGER label_added;
-DROP TRIGGER label_removed;
+DROP TRIGGER IF EXISTS label_added; -- 0003 has dropped them
+DROP TRIGGER IF EXISTS label_removed;
 CREATE TRIGGER label_added AFTER INSERT ON labels BEGIN
   UPDATE turns SET rated = 1 WHERE id = NEW.turn AND rated = 0;
 END;
