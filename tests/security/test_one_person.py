@@ -26,7 +26,7 @@ from goodbot.events import (
 )
 from goodbot.people.authorization import Grant
 from goodbot.people.inbox import viewer_of
-from goodbot.store import inspection, ledger, news, people, waiting
+from goodbot.store import inspection, ledger, people, waiting
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
@@ -426,27 +426,6 @@ async def test_owners_hear_once_that_what_waited_counts_now(tmp_path: Path) -> N
     async with open_bot(tmp_path, clock=VirtualClock(3000.0)) as bot:
         await looked(bot)
         assert told(bot) == []
-
-
-async def test_whose_ratings_waited_is_looked_for_once_also_while_somebody_cannot_be_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[object] = []
-
-    async def waited(db: Any, pool: object) -> list[str]:
-        asked.append(pool)
-        return ["loopback:nobody"]
-
-    monkeypatch.setattr(news, "waited", waited)
-    monkeypatch.setattr(news, "told", _never)
-    async with open_bot(tmp_path, clock=VirtualClock(1000.0)) as bot:
-        for _ in range(3):
-            await bot.app.news.look()
-        assert len(asked) == 1
-
-
-async def _never(db: Any, key: str) -> bool:
-    return False
 
 
 async def test_who_was_alone_has_nothing_that_waited(tmp_path: Path) -> None:

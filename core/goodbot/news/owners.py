@@ -59,8 +59,8 @@ class OwnerNews:
         self._owners = owners
         self._readiness = readiness
         self._pool = pool
-        self._to_hear: list[str] | None = None
-        """Who is still to hear that their private chats teach: it was so before this start."""
+        self._all_know = False
+        """Nobody is left who is to hear that their private chats teach."""
         self._wake = asyncio.Event()
         self._looked_at: tuple[int, int] | None = None
 
@@ -148,18 +148,19 @@ class OwnerNews:
 
     async def _look_at_consent(self) -> None:
         """Tell those once whose private ratings waited in an older goodbot, and count now."""
-        if self._to_hear is None:
-            since = str(self._clock.now())
-            if not await self._store.read(lambda db: access.switch(db, news.TEACHING_SINCE)):
-                await self._store.write(
-                    lambda db: access.set_switch(db, news.TEACHING_SINCE, since)
-                )
-            self._to_hear = await self._store.read(lambda db: news.waited(db, self._pool))
-        for owner in list(self._to_hear):
-            key = f"teaching {owner}"
+        if self._all_know:
+            return
+        since = str(self._clock.now())
+        if not await self._store.read(lambda db: access.switch(db, news.TEACHING_SINCE)):
+            await self._store.write(lambda db: access.set_switch(db, news.TEACHING_SINCE, since))
+        keys = {
+            f"teaching {owner}": owner
+            for owner in await self._store.read(lambda db: news.waited(db, self._pool))
+        }
+        for key, owner in keys.items():
             await self._tell(key, owner, _TEACHES)
-            if await self._store.read(lambda db, k=key: news.told(db, k)):
-                self._to_hear.remove(owner)
+        heard = [await self._store.read(lambda db, k=key: news.told(db, k)) for key in keys]
+        self._all_know = all(heard)
 
     async def _tell(self, key: str, owner: str, text: str) -> None:
         await self._courier.tell(Notice(key=key, person=owner, text=text))
