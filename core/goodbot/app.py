@@ -23,7 +23,7 @@ from goodbot.comparing.side_by_side import SideBySide
 from goodbot.comparing.spare import SpareTime
 from goodbot.config import Config, Grants
 from goodbot.dispatcher import Dispatcher
-from goodbot.errors import GoodbotError, ServerError
+from goodbot.errors import boundary
 from goodbot.hosts import Connectors
 from goodbot.housekeeping import Housekeeping
 from goodbot.lock import HomeLock, prepare_home
@@ -43,6 +43,7 @@ from goodbot.prompts import Room
 from goodbot.serving import choice, thinking
 from goodbot.serving.canary import Canary
 from goodbot.serving.own import ServedModel
+from goodbot.serving.presence import Presence
 from goodbot.store import Store, adoption
 from goodbot.tracking.observer import Tracking
 from goodbot.training.scheduler import Scheduler
@@ -110,9 +111,10 @@ class App:
         finally:
             await app.stop()
 
-    async def start(self, *, serve: bool = True) -> None:
+    async def start(self, *, serve: bool = True, behind: bool = False) -> None:
         """Take the directory, open the store, recover; with `serve` also answer people.
 
+        `behind`: return once what people say is taken; the model comes up behind that, see `loaded`.
         Raises BusyError, NewerDataError, StoreError, ConfigError, MissingExtraError, ServerError.
         """
         prepare_home(self.config.home)
@@ -122,11 +124,10 @@ class App:
             logger.info("what was learnt under the model's old name belongs to %s", self.model.name)
         await linking.adopt_own(self.store, self.connectors.authorization, SCOPE, self.clock.now())
         self._build()
-        waiting = await self.trainer.recover()
-        await self.registry.sweep(self.config.home / "staging", keep=waiting)
+        await self.registry.sweep(self.config.home / "staging", keep=await self.trainer.recover())
         if serve:
             self.connectors.build(self.dispatcher, self.store, self.clock, self.logins)
-            await self.start_server()
+            self._loading = self._spawn(self._load(), "loading")
             unfinished = await self.dispatcher.unfinished()
             await self.connectors.start()
             self.dispatcher.resume(unfinished)
@@ -134,9 +135,18 @@ class App:
             self._spawn(self.groups.loop(), "groups")
             self._spawn(self._at_start(), "at start")
             self._spawn(self.news.loop(), "news")
-            self._spawn(self.comparer.loop(), "comparing")
-            self._spawn(self.scheduler.loop(), "scheduler")
-            self._spawn(self.housekeeping.loop(), "housekeeping")
+            if not behind:
+                await self.loaded()
+
+    async def loaded(self) -> None:
+        """Return once the model answers. Raises ServerError where it does not come up."""
+        await asyncio.shield(self._loading)
+
+    async def _load(self) -> None:
+        await self.start_server()
+        self._spawn(self.comparer.loop(), "comparing")
+        self._spawn(self.scheduler.loop(), "scheduler")
+        self._spawn(self.housekeeping.loop(), "housekeeping")
 
     def _build(self) -> None:
         config, store, clock, plugins = self.config, self.store, self.clock, self.plugins
@@ -153,11 +163,11 @@ class App:
             url=config.serving.url or make.server_spec.url, ours=not make.server_spec.url,
             backend=self.backend.name, store=store, scope=SCOPE, clock=clock,
         )  # fmt: skip
+        self.presence = Presence(self.server, self.registry, self.tenancy, clock)
         self.dispatcher = Dispatcher(
             store=store, authorization=authorization, plugins=plugins, clock=clock, pool=pool,
             min_ratings=config.training.min_ratings, schedule=config.training.schedule,
-            quotas=Quotas(config.serving, config.home, clock),
-            vocabulary=vocabulary(self.model.path),
+            quotas=Quotas(config.serving, config.home, clock), vocabulary=vocabulary(self.model.path),
         )  # fmt: skip
         self.logins = Logins(store=store, clock=clock, authorization=authorization, scope=SCOPE)
         make.tenancy = self.tenancy
@@ -175,11 +185,11 @@ class App:
         writer = Writer(
             store=store, server=self.server, dispatcher=self.dispatcher, plugins=plugins, clock=clock,
             config=config.serving, sampling=self.sampling, model=self.model, connectors=running,
-            tenancy=self.tenancy, version_for=self.canary.version_for, may_rate=authorization.may_rate,
+            presence=self.presence, version_for=self.canary.version_for, may_rate=authorization.may_rate,
         )  # fmt: skip
         self.connectors.model = ServedModel(
             server=self.server, model=self.model, config=config.serving, sampling=self.sampling,
-            tenancy=self.tenancy, authorization=authorization, clock=clock,
+            presence=self.presence, authorization=authorization, clock=clock,
             talked=self.scheduler.somebody_talks, active=self.registry.active,
             version_for=self.canary.version_for,
         )  # fmt: skip
@@ -212,14 +222,14 @@ class App:
         )  # fmt: skip
         self.housekeeping = Housekeeping(
             config=config, store=store, clock=clock, registry=self.registry, canary=self.canary,
-            scheduler=self.scheduler, tenancy=self.tenancy, connectors=self.connectors,
-            notices=self.notices, eraser=self.eraser,
+            scheduler=self.scheduler, tenancy=self.tenancy, presence=self.presence,
+            connectors=self.connectors, notices=self.notices, eraser=self.eraser,
         )  # fmt: skip
         services = Services(
             config=config, store=store, clock=clock, authorization=authorization, plugins=plugins,
             dispatcher=self.dispatcher, registry=self.registry, server=self.server,
             scheduler=self.scheduler, trainer=self.trainer, tenancy=self.tenancy, news=self.news,
-            model_switch=self.model_switch, courier=self.courier, logins=self.logins,
+            presence=self.presence, model_switch=self.model_switch, courier=self.courier, logins=self.logins,
             confirmations=Confirmations(clock), notices=self.notices, eraser=self.eraser,
             connectors=running, connector_errors=self.connectors.problems, canary=self.canary,
             platform_time=self.connectors.time, http=self.connectors.http,
@@ -239,28 +249,17 @@ class App:
 
     async def start_server(self) -> None:
         """Bring the model up with the version that should answer."""
-        await self.server.start()
-        try:
-            if wrong := await self.registry.reconcile(fresh=True):
-                logger.info("at start: %s", wrong)
-        except ServerError as error:  # the base model answers meanwhile
-            logger.warning("at start: %s; it is tried again", error)
+        await self.presence.come(first=True)
 
     async def _at_start(self) -> None:
-        await self._guard(self.notices.post(), "notices")
-        progress = self.dispatcher.progress.catch_up(self.store, self.courier)
-        await self._guard(progress, "progress")
+        with boundary(logger, "notices"):
+            await self.notices.post()
+        with boundary(logger, "progress"):
+            await self.dispatcher.progress.catch_up(self.store, self.courier)
 
-    async def _guard(self, work: Coroutine[Any, Any, object], what: str) -> None:
-        try:
-            await work
-        except GoodbotError as error:
-            logger.error("%s: %s", what, error)
-        except Exception:
-            logger.exception("%s", what)
-
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._tasks.append(asyncio.create_task(work, name=name))
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        self._tasks.append(task := asyncio.create_task(work, name=name))
+        return task
 
     async def stop(self) -> None:
         """Answers under way are still sent; the store is closed last. Idempotent.
@@ -273,8 +272,9 @@ class App:
             if hasattr(self, "store"):
                 last_to_first.push_async_callback(self.store.close)
             last_to_first.push_async_callback(self.server.stop)
-            if hasattr(self, "registry"):
+            if hasattr(self, "presence"):
                 last_to_first.push_async_callback(self.registry.stop)
+                last_to_first.push_async_callback(self.presence.stop)
             last_to_first.push_async_callback(self._tracking.stop)
             if hasattr(self, "scheduler"):
                 last_to_first.push_async_callback(self.scheduler.suspend)
@@ -284,7 +284,7 @@ class App:
             last_to_first.push_async_callback(self.connectors.stop)
             if hasattr(self, "dispatcher"):
                 self.tenancy.closing = True  # nobody waits for the model to come back
-                seconds = 0.0 if self.tenancy.away else _DRAIN_SECONDS
+                seconds = 0.0 if self.presence.away else _DRAIN_SECONDS
                 last_to_first.push_async_callback(self.dispatcher.drain, seconds)
 
     async def _stop_tasks(self) -> None:

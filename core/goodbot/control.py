@@ -172,7 +172,7 @@ def _doing(app: App | None) -> str:
     """What a goodbot that starts is at."""
     if app is None or not hasattr(app, "commands"):
         return "opening the data"
-    return "connecting" if app.server.healthy() else "loading the model"
+    return "connecting"
 
 
 def _failed(error: GoodbotError) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from goodbot.hosts import Connectors
 from goodbot.people.erasure import Eraser
 from goodbot.people.notices import Notices
 from goodbot.serving.canary import Canary
+from goodbot.serving.presence import Presence
 from goodbot.store import Store
 from goodbot.training.scheduler import Scheduler
 from goodbot.training.tenancy import Tenancy
@@ -33,8 +34,8 @@ class Housekeeping:
 
     def __init__(
         self, *, config: Config, store: Store, clock: Clock, registry: AdapterRegistry,
-        canary: Canary, scheduler: Scheduler, tenancy: Tenancy, connectors: Connectors,
-        notices: Notices, eraser: Eraser,
+        canary: Canary, scheduler: Scheduler, tenancy: Tenancy, presence: Presence,
+        connectors: Connectors, notices: Notices, eraser: Eraser,
     ) -> None:  # fmt: skip
         self._config = config
         self._store = store
@@ -43,6 +44,7 @@ class Housekeeping:
         self._canary = canary
         self._scheduler = scheduler
         self._tenancy = tenancy
+        self._presence = presence
         self._connectors = connectors
         self._notices = notices
         self._eraser = eraser
@@ -66,7 +68,7 @@ class Housekeeping:
         if self._tenancy.away:
             return
         with boundary(logger, "reconciling the model server"):
-            await self._reconcile()
+            await self._presence.tend()
         with boundary(logger, "the canary"):
             await self._canary.look()
         with boundary(logger, "adapters"):
@@ -83,10 +85,6 @@ class Housekeeping:
             await expire(self._store, now, unrated_days=self._config.privacy.unrated_days)
         with boundary(logger, "erasing"):
             await self._eraser.sweep()
-
-    async def _reconcile(self) -> None:
-        if wrong := await self._registry.reconcile():
-            logger.warning("reconciled: %s", wrong)
 
     async def _tend_adapters(self, now: float) -> None:
         await retention.go_live(self._store, self._registry)

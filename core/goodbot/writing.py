@@ -39,11 +39,12 @@ from goodbot.plugins import PluginHost
 from goodbot.prompts import Prompt
 from goodbot.sampling import Sampling
 from goodbot.server import Generated, GenerateRequest, Server
+from goodbot.serving.presence import Presence
 from goodbot.serving.wordless import THINKING, THINKS_SECONDS, Wordless
+from goodbot.shown import Shown
 from goodbot.store import Operation, Store, forgetting, inbox, ledger, retries, turns
 from goodbot.store.retries import Retry
 from goodbot.training.settings import vocabulary
-from goodbot.training.tenancy import Tenancy
 from goodbot.turns import Turn, turn_id
 
 __all__ = ["Asked", "Writer", "ids", "turn_id"]
@@ -80,7 +81,7 @@ class Writer:
         self, *, store: Store, server: Server, dispatcher: Dispatcher,
         plugins: PluginHost, clock: Clock, config: ServingConfig, sampling: Sampling,
         model: ResolvedModel,
-        connectors: Mapping[str, Connector], tenancy: Tenancy,
+        connectors: Mapping[str, Connector], presence: Presence,
         version_for: Callable[[ChannelRef], int | None], may_rate: Callable[[UserRef], bool],
     ) -> None:  # fmt: skip
         """`version_for` names the version that is tried in a conversation; None: none is."""
@@ -94,7 +95,7 @@ class Writer:
         self.connectors = connectors
         self._model = model
         self._vocabulary = vocabulary(model.path)
-        self._tenancy = tenancy
+        self._presence = presence
         self._version_for = version_for
         self._may_rate = may_rate
         self._wordless = Wordless()
@@ -125,10 +126,10 @@ class Writer:
         return await self._store.write(lambda db: _insert(db, asked, turn, trainable=trainable))
 
     async def _generate(self, asked: Asked, stream: ReplyStream) -> Generated:
-        if reason := self._tenancy.note():
+        if reason := self._presence.note():
             with contextlib.suppress(ConnectorError):  # it comes all the same
                 await stream.note(reason)
-            await self._tenancy.present()
+            await self._presence.present()
         elif self._model.label:
             await stream.append(self._model.label)
         request = GenerateRequest(
@@ -141,9 +142,15 @@ class Writer:
             thinking=self.config.thinking,
             conversation=_conversation(asked.channel, asked.talker),
         )
-        return await self._streamed(request, stream)
+        shown = Shown(stream)
 
-    async def _streamed(self, request: GenerateRequest, stream: ReplyStream) -> Generated:
+        async def ask() -> Generated:
+            shown.begin()
+            return await self._streamed(request, shown)
+
+        return await self._presence.asked(ask)
+
+    async def _streamed(self, request: GenerateRequest, stream: Shown) -> Generated:
         begun: float | None = None
         told = bool(self._model.label)  # then there are words already
         size, most = 0, max(_FEWEST_CHARACTERS, _CHARACTERS_A_TOKEN * request.max_tokens)

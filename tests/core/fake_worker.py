@@ -195,6 +195,8 @@ def serve() -> int:
             if started.tell() > starts:
                 emit(event="failed", reason="There was not enough memory.")
                 return 0
+    while (Path(model) / "loads").exists():
+        time.sleep(0.005)
     emit(event="ready")
     loaded: dict[int, str] = {}
     ignored: set[int] = set()
@@ -240,6 +242,10 @@ def serve() -> int:
         elif op == "first_tokens":
             first_tokens(request, loaded, modes, ignored)
         elif op == "generate":
+            if (die := Path(model) / "die").exists():  # once, with a first sign
+                die.unlink()
+                emit(id=id_, event="text", text="v")
+                os.kill(os.getpid(), signal.SIGKILL)
             generate(request, active if version is None else version, loaded, modes, slow)
         elif op == "cancel":
             slow.cancel(request["target"])

@@ -583,6 +583,7 @@ async def test_when_no_other_answer_comes_the_old_one_is_put_back(tmp_path: Path
         bot.chat._answers[answer.message.id] = waiting
         server: Server = bot.app.server
         await server.stop()
+        bot.fake.set(**{"no start": "There was not enough memory."})
         event = press(bot, answer)
         told = bot.chat._receipts[event.event_id] = asyncio.get_running_loop().create_future()
         await bot.chat.host.submit([event])

@@ -89,7 +89,7 @@ class Daemon:
     def _wait(self) -> Link:
         waited = 0.0
         while True:
-            if (link := self.link()) is not None:
+            if not self._loads() and (link := self.link()) is not None:
                 return link
             code = self._process.poll() if self._process else _BUSY_EXIT
             if code == _BUSY_EXIT and waited < _BUSY_SECONDS:
@@ -102,6 +102,11 @@ class Daemon:
                 self._process = None
                 raise DaemonError(self.last_words(), code if code > 0 else 1)
             time.sleep(_STEP)
+
+    def _loads(self) -> bool:
+        """Whether its model is not up yet, and may still fail."""
+        status = self.status()
+        return status is not None and status["server"] == "starting"
 
     def last_words(self) -> str:
         """What the daemon that this chat started said last of all."""

@@ -58,6 +58,14 @@ class AdapterRegistry(Catalogue):
         self._leaving: set[asyncio.Task[None]] = set()
         self.canary = BASE
         """The version that is loaded for a share of the conversations; `BASE`: none is."""
+        self.lives = 0
+        """How often the server was started."""
+
+    async def start(self) -> None:
+        """Start the server with the base model, while nothing is loaded or activated. Raises ServerError."""
+        self.witness.forget()
+        await self._server.start()
+        self.lives += 1
 
     async def activate(
         self, version: int, *, expected: int, guard: Operation[bool] | None = None
@@ -255,8 +263,7 @@ class AdapterRegistry(Catalogue):
         """`(the pointer before, the pointer now, what was wrong)`."""
         wrong, unserved = "", False
         if not self._server.healthy():
-            self.witness.forget()
-            await self._server.start()
+            await self.start()
             wrong = "the model server was down and has been started again"
         active = target = await self.active()
         while target != BASE:
@@ -271,7 +278,8 @@ class AdapterRegistry(Catalogue):
                 await self._drop(target)
                 target = await self.clean_ancestor(await self._parent(target))
         if target != active:
-            await self._store.write(lambda db: self._fall_back(db, active, target, unserved))
+            move = (self.scope, self.model, active, target, self._clock.now())
+            await self._store.write(lambda db: adapters.fall_back(db, *move, unserved=unserved))
         if not fresh and await self._server.served() != await self.wanted():
             wrong = wrong or "the server did not serve the active version"
         await self._switch_over()
@@ -289,11 +297,3 @@ class AdapterRegistry(Catalogue):
             await self.prepare(version)
             return True
         return await self._prove(version, directory, thorough=False)
-
-    async def _fall_back(
-        self, db: aiosqlite.Connection, active: int, target: int, unserved: bool
-    ) -> None:
-        now = self._clock.now()
-        await adapters.move_pointer(db, self.scope, self.model, active, target, now)
-        if unserved:  # nothing is wrong with the version itself: training goes on from it
-            await adapters.hold(db, active, adapters.UNSERVED)

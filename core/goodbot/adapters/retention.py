@@ -43,12 +43,14 @@ async def prune(store: Store, registry: AdapterRegistry, *, keep: int, now: floa
 
 
 async def go_live(store: Store, registry: AdapterRegistry) -> int | None:
-    """Let the newest version answer that waited for a pin which is gone; which, None if none does.
+    """Let the newest version answer that waited for a pin which is gone, or for the model to be back.
+
+    Which, None if none does.
 
     Raises ServerError, and then it still waits.
     """
     active, rows = await registry.active(), await registry.rows()
-    waiting = [row for row in rows if row.waits == adapters.PINNED]
+    waiting = [row for row in rows if row.waits in (adapters.PINNED, adapters.AWAY)]
     if not waiting or await store.read(lambda db: adapters.stays(db, active)):
         return None
     version = next((row.version for row in reversed(waiting) if not row.tainted), None)

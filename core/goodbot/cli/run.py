@@ -11,8 +11,10 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from goodbot import cage, config, log
 from goodbot.app import App, open_plugins
@@ -160,7 +162,11 @@ async def _life(
     control.app = app
     try:
         try:
-            await _unless(stop, app)
+            await _unless(stop, app.start(behind=True))
+            if not stop.is_set():
+                control.ready()
+                supervision.begun(app)
+                await _unless(stop, app.loaded())
         except GoodbotError as error:
             raise _NeverUpError(error) from error
         if not stop.is_set():
@@ -168,7 +174,6 @@ async def _life(
             gc.unfreeze()  # what the App before this one has left
             gc.collect()
             gc.freeze()
-            control.ready()
             supervision.up(app, await _greet(app))
             await _either(stop, app.restart)
     finally:
@@ -200,9 +205,9 @@ def _set_model(settings: config.Config, path: str) -> config.Config:
     return file.save()
 
 
-async def _unless(stop: asyncio.Event, app: App) -> None:
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
     """Start, but let a signal interrupt it: loading a model can take minutes."""
-    starting = asyncio.create_task(app.start())
+    starting = asyncio.create_task(work)
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopped}, return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from goodbot.plugins import PluginHost
     from goodbot.server import Server
     from goodbot.serving.canary import Canary
+    from goodbot.serving.presence import Presence
     from goodbot.training.scheduler import Scheduler
     from goodbot.training.tenancy import Tenancy
     from goodbot.training.trainer import Trainer
@@ -51,6 +52,7 @@ class Services:
     scheduler: Scheduler
     trainer: Trainer
     tenancy: Tenancy
+    presence: Presence
     model_switch: ModelSwitch
     plugins: PluginHost
     courier: Courier

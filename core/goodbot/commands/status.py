@@ -44,7 +44,7 @@ async def status(call: Call) -> Result:
     data: dict[str, Any] = {
         "model": s.model, "backend": s.backend, "version": active, "off": off, "paused": paused,
         "tainted": clean != active, "tainted_by": tainted_by,
-        "server": "up" if s.server.healthy() else "down", "server_trouble": s.server.trouble(),
+        "server": s.presence.state, "starting": s.presence.starting, "server_trouble": s.server.trouble(),
         "proof": asdict(s.registry.witness.found),
         "put_right": _recent(s.registry.witness.righted, s.clock.now()),
         "canary": told_of(await s.canary.standing(), s.registry.share, rows, off=off),
@@ -91,10 +91,11 @@ async def status(call: Call) -> Result:
 def _lines(data: dict[str, Any]) -> list[str]:
     """What everybody may know."""
     version = version_name(data["version"])
-    lines = [f"{data['model']}, {'off: the base model' if data['off'] else version} answers"]
+    lines = [data["starting"]] if data["starting"] else []
+    lines.append(f"{data['model']}, {'off: the base model' if data['off'] else version} answers")
     if data["store"] != "ok":
         lines.append(f"nothing can be stored, so ratings are not taken: {data['store']}")
-    if data["server"] == "down":
+    if data["server"] == "down" and not data["starting"]:
         lines.append("the model is not running; goodbot tries again every half minute")
     if data["training"]:
         lines.append(told.sentence(data["training"]))

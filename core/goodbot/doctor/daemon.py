@@ -42,7 +42,7 @@ def _starting(home: Path) -> str:
         answer = client.call(home, "status", [], lambda _: None)
     except GoodbotError:
         return ""
-    return str(answer["text"]) if answer and answer["data"].get("starting") else ""
+    return str(answer["text"]).splitlines()[0] if answer and answer["data"].get("starting") else ""
 
 
 def _uptime(status: Mapping[str, Any]) -> str:

@@ -40,6 +40,10 @@ class Supervision:
         self._notifier.status("starting")
         await self.http.start()
 
+    def begun(self, app: App) -> None:
+        """Connectors are started, and the model comes up; `up` follows."""
+        self._app = app
+
     def up(self, app: App, status: str) -> None:
         """Connectors are started, people are answered. `status` is one line about it."""
         self._app = app

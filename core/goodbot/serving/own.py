@@ -19,9 +19,9 @@ from goodbot.people.authorization import Authorization
 from goodbot.prompts import Room
 from goodbot.sampling import Filters, Sampling, merged
 from goodbot.server import BASE, GenerateRequest, Piece, Server
+from goodbot.serving.presence import Presence
 from goodbot.serving.thinking import chat_template
 from goodbot.training.settings import shape
-from goodbot.training.tenancy import Tenancy
 
 
 class ServedModel(OwnModel):
@@ -29,7 +29,7 @@ class ServedModel(OwnModel):
 
     def __init__(
         self, *, server: Server, model: ResolvedModel, config: ServingConfig, sampling: Sampling,
-        tenancy: Tenancy,
+        presence: Presence,
         authorization: Authorization, clock: Clock, talked: Callable[[], None],
         active: Callable[[], Awaitable[int]], version_for: Callable[[ChannelRef], int | None],
     ) -> None:  # fmt: skip
@@ -37,7 +37,7 @@ class ServedModel(OwnModel):
         `talked` is told of each question, as the scheduler wants quiet for a training."""
         self._server, self._model, self._config = server, model, config
         self._sampling = sampling
-        self._tenancy, self._authorization, self._clock = tenancy, authorization, clock
+        self._presence, self._authorization, self._clock = presence, authorization, clock
         self._talked, self._active, self._version_for = talked, active, version_for
         self._room = Room.of(shape(model.path), config)
         self._template: str | None = None
@@ -69,17 +69,21 @@ class ServedModel(OwnModel):
     async def answer(self, question: Question) -> AsyncGenerator[Piece, None]:
         request = self._request(question)
         await self._present()
-        begun = False
+        begun, life = False, self._presence.life
         try:
             async with contextlib.aclosing(self._server.generate(request)) as pieces:
                 async for piece in pieces:
                     begun = True
                     yield piece
             return
-        except (AdapterError, ServerError):
-            if begun or question.version is not None or request.version is None:
+        except (AdapterError, ServerError) as error:
+            if begun:
                 raise
-        # the version that is tried does not answer: the active one does, as in a chat
+            again = isinstance(error, ServerError) and not error.refused
+            again = again and await self._presence.returned(life)
+            if not again and (question.version is not None or request.version is None):
+                raise
+        # the version that is tried does not answer: the active one does, as in a chat; or the model had ended
         active = self._request(question, tried=False)
         async with contextlib.aclosing(self._server.generate(active)) as pieces:
             async for piece in pieces:
@@ -102,7 +106,7 @@ class ServedModel(OwnModel):
 
     async def _present(self) -> None:
         self._talked()
-        await self._tenancy.present()
+        await self._presence.present()
 
     def _request(
         self, question: Question, *, tried: bool = True, checked: bool = True

@@ -194,8 +194,8 @@ class SamplerProcess:
             self._kill("it reads nothing any more and was ended")
             raise ServerError("the sampler process hangs") from error
         except (ConnectionError, RuntimeError) as error:
-            end = self._end or "before it was asked"
-            raise ServerError(f"the sampler process ended ({end})") from error
+            self._end = self._end or "before it was asked"
+            raise ServerError(f"the sampler process ended ({self._end})") from error
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Hand each answer to whoever asked; at the end, tell all that are still waiting."""

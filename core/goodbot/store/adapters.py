@@ -14,6 +14,8 @@ from goodbot.store.query import fetch, first
 
 PINNED = "the version that answers is pinned"
 """Why a version waits (`AdapterRow.waits`) that goes live once that one is unpinned."""
+AWAY = "the model is not running"
+"""Why a version waits that goes live once the model is back."""
 UNSERVED = "the model server does not really serve it"
 """Why a version waits that had no effect on the server."""
 CANARY = "it is tried on a share of the conversations"
@@ -118,6 +120,19 @@ async def stays(db: aiosqlite.Connection, version: int) -> bool:
                     (version,))
     )  # fmt: skip
     return bool(row and row[0])
+
+
+async def fall_back(
+    db: aiosqlite.Connection, scope: str, model: str, active: int, target: int, now: float, *,
+    unserved: bool,
+) -> None:  # fmt: skip
+    """The pointer from `active`, which cannot be used, to `target`.
+
+    `unserved`: nothing is wrong with `active` itself, so training goes on from it.
+    """
+    await move_pointer(db, scope, model, active, target, now)
+    if unserved:
+        await hold(db, active, UNSERVED)
 
 
 async def hold(db: aiosqlite.Connection, version: int, why: str) -> None:

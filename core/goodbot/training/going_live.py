@@ -6,6 +6,7 @@ Files published → row recorded → loaded, probed and made active, each unless
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,11 @@ from goodbot.errors import AdapterError, ServerError
 from goodbot.plugins import PluginHost
 from goodbot.server import BASE
 from goodbot.store import Store, access, adapters, canaries, claimable, comparisons, runs
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 2
+"""How often it is tried again after the model has ended under it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,8 +107,9 @@ class GoingLive:
         return objection
 
     async def _activate(
-        self, run: int, active: int, parent: int, version: int, gate: Mapping[str, Any]
-    ) -> Verdict:
+        self, run: int, active: int, parent: int, version: int, gate: Mapping[str, Any],
+        left: int = _TRIES,
+    ) -> Verdict:  # fmt: skip
         """Make it live; the run ends in the transaction that moves the pointer, or not at all.
 
         The pointer must still be where it was when the run began, or at what the run continues: a
@@ -147,12 +154,17 @@ class GoingLive:
             await adapters.hold(db, version, adapters.PINNED if pinned else comparisons.WAITS)
             return waits(version, active) if pinned else f"v{version} waits: {comparisons.WAITS}."
 
-        async def unserved(db: aiosqlite.Connection) -> bool:
-            ended = await ends(db, ask=False)
-            if ended:
-                await adapters.hold(db, version, adapters.UNSERVED)
-            return ended
+        async def wait(why: str, sentence: str) -> Verdict | None:
+            async def operation(db: aiosqlite.Connection) -> bool:
+                ended = await ends(db, ask=False)
+                if ended:
+                    await adapters.hold(db, version, why)
+                return ended
 
+            ended = await self._store.write(operation)
+            return replace(verdict, reason=f"{reason} It waits: {sentence}.") if ended else None
+
+        life = self._registry.lives
         try:
             sentence = await self._store.write(hold)
             if sentence is None and active != parent and await self._registry.active() == parent:
@@ -163,10 +175,20 @@ class GoingLive:
                 return replace(verdict, reason=f"{reason} {sentence}")
             live = await self._registry.activate(version, expected=active, guard=guard)
         except NotServedError as error:  # nothing is wrong with what was learnt
-            if await self._store.write(unserved):
-                return replace(verdict, reason=f"{reason} It waits: {error}.")
+            if waits_ := await wait(adapters.UNSERVED, str(error)):
+                return waits_
             live = False
         except (AdapterError, ServerError) as error:
+            if isinstance(error, ServerError):
+                # The model may have ended under it, which says nothing of what was learnt.
+                try:
+                    logger.warning("v%d: %s; %s", version, error, await self._registry.reconcile())
+                except ServerError as gone:
+                    logger.error("the model does not come back: %s", gone)
+                    if waits_ := await wait(adapters.AWAY, adapters.AWAY):
+                        return waits_
+                if left and self._registry.lives != life:
+                    return await self._activate(run, active, parent, version, gate, left - 1)
             return Verdict(run=run, state="failed", reason=f"it did not go live: {error}")
         if not live:
             objection = await self._store.read(lambda db: runs.objection(db, run))

@@ -29,7 +29,8 @@ async def answer(request: web.BaseRequest, parts: Parts) -> web.Response:
     if not found:
         return Said(503, {"status": "starting"})
     missing = sorted(name for name, state in found.items() if state != OK)
-    status = "unavailable" if missing else "ready"
+    starts = any(state.startswith("starting") for state in found.values())
+    status = "starting" if starts else "unavailable" if missing else "ready"
     return Said(503 if missing else 200, {"status": status, "missing": missing, **found})
 
 

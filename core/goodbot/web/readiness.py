@@ -1,4 +1,4 @@
-"""Whether each part of a running goodbot works, in one word a part: no ids, no texts, no tokens."""
+"""Whether each part of a running goodbot works, in a few words: no ids, no texts, no tokens."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ async def store_takes(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
 async def parts(app: App) -> Mapping[str, str]:
     """`ok` or `down` of the store, the model's server and each connector, by name.
 
-    A server that answers, but turned out to do so without the adapter, is down as well.
+    A model that comes up says how long it has been at that. A server that answers, but turned out to
+    do so without the adapter, is down as well.
     """
     found = {
         "store": await store_takes(app),
@@ -58,4 +59,5 @@ async def parts(app: App) -> Mapping[str, str]:
         "model": app.server.healthy() and app.registry.witness.found.verdict is not Verdict.BASE,
         **{name: name not in app.connectors.problems for name in app.connectors.running},
     }
-    return {name: OK if well else DOWN for name, well in found.items()}
+    told = {name: OK if well else DOWN for name, well in found.items()}
+    return {**told, "model": app.presence.starting or told["model"]}

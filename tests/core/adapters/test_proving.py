@@ -13,6 +13,7 @@ from goodbot.adapters.registry import NotServedError
 from goodbot.errors import ServerError
 from goodbot.server import Generated, GenerateRequest
 from goodbot.serving import witness
+from goodbot.store import adapters
 from goodbot.testing import VirtualClock
 from goodbot.web import readiness
 
@@ -328,7 +329,8 @@ async def test_who_goes_back_to_the_base_leaves_what_was_not_served(tmp_path: Pa
     async with open_bot(tmp_path) as bot:
         await versions(bot, 1)
         registry = bot.app.registry
-        await bot.store.write(lambda db: registry._fall_back(db, 1, 0, True))
+        place = (registry.scope, registry.model, 1, 0, bot.app.clock.now())
+        await bot.store.write(lambda db: adapters.fall_back(db, *place, unserved=True))
         assert await registry.head() == 1
         await bot.rollback("base")
         assert await registry.head() == 0

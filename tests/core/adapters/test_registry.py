@@ -286,8 +286,10 @@ async def test_a_server_that_died_is_started_again_with_the_active_version(tmp_p
         server: Any = bot.app.server
         os.kill(server._sampler._process.pid, signal.SIGKILL)
         await until(lambda: not server.healthy())
+        bot.fake.set(**{"no start": "There was not enough memory."})
         assert "not running" in (await bot.say("Hello?")).text
         assert (await bot.status())["server"] == "down"
+        bot.fake.set(**{"no start": ""})
         assert "started again" in await bot.app.registry.reconcile()
         assert await who_answers(bot) == "v1"
         assert await bot.app.registry.reconcile() == ""

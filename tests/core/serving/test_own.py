@@ -55,9 +55,14 @@ class Recorded(Server):
 
 
 class Present:
-    """A tenancy whose model is there, or authorization that lets everybody talk."""
+    """A model that is there, or authorization that lets everybody talk."""
+
+    life = 1
 
     async def present(self) -> None: ...
+    async def returned(self, life: int) -> bool:
+        return False
+
     def may_talk(self, *_: object, **__: object) -> bool:
         return True
 
@@ -78,7 +83,7 @@ def own(
     present: Any = Present()
     model = ServedModel(
         server=server, model=ResolvedModel(name="m", path=home), config=ServingConfig(),
-        sampling=sampling.of(home, {}), tenancy=present, authorization=present,
+        sampling=sampling.of(home, {}), presence=present, authorization=present,
         clock=VirtualClock(), active=active,
         talked=lambda: talked.append("x"), version_for=tried,
     )  # fmt: skip

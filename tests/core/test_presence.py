@@ -1,0 +1,172 @@
+"""A model that is not there yet, or has ended, is waited for; one that does not come is told at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.app import App
+from goodbot.config import HttpConfig
+from goodbot.errors import ServerError
+from goodbot.events import Outcome
+from goodbot.loopback.chat import _Stream
+from goodbot.service.supervision import Supervision
+from goodbot.testing import VirtualClock
+
+from tests.core.builders import GRANTS, Bot, Fake, check, config, open_bot, plugins, rows, until
+from tests.core.web.test_health import ask
+
+NO_START = {"no start": "There was not enough memory."}
+
+
+def dies(bot: Bot) -> None:
+    """The next answer ends the model after its first sign."""
+    (bot.fake.path / "die").touch()
+
+
+def kill(bot: Bot) -> None:
+    server: Any = bot.app.server
+    os.kill(server._sampler._process.pid, signal.SIGKILL)
+
+
+async def test_b7_a_question_under_which_the_model_ends_is_answered_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    async def append(_: object, text: str) -> None:
+        shown.append(text)
+
+    monkeypatch.setattr(_Stream, "append", append)
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        dies(bot)
+        shown.clear()
+        assert (await bot.say("Hello?")).text == "v1 says: Hello?"
+        assert "".join(shown) == "v1 says: Hello?", "what was shown is not written twice"
+        kill(bot)
+        await until(lambda: not bot.app.server.healthy())
+        said = await asyncio.gather(*(bot.say(f"Number {n}?", user="owner") for n in range(3)))
+        assert [one.text for one in said] == [f"v1 says: Number {n}?" for n in range(3)]
+        await until(lambda: not bot.app.dispatcher.answering)
+        assert await bot.app.dispatcher.unfinished() == []
+        await check(bot)
+
+
+async def test_b7_a_model_that_does_not_come_back_is_told_at_once(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        bot.fake.set(**NO_START)
+        dies(bot)
+        assert "my model is not running" in (await bot.say("Hello?")).text
+        bot.fake.set(**{"no start": ""})
+        assert (await bot.say("And now?")).text == "v0 says: And now?"
+
+
+async def test_b7_a_question_that_ends_the_model_each_time_is_given_up(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        before = bot.app.registry.lives
+        bot.fake.set(generate="die")
+        assert "my model is not running" in (await bot.say("Hello?")).text
+        assert bot.app.registry.lives == before + 2
+        bot.fake.set(generate="ok")
+        assert (await bot.say("And now?")).text == "v0 says: And now?"
+
+
+async def test_b7_a_model_that_ends_at_the_swap_costs_no_training(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        dies(bot)  # when the new version is asked whether it answers
+        run = await bot.finish_training()
+        assert (run.state, run.reason) == ("activated", "better")
+        await bot.settle()
+        assert (await bot.say("Hello?")).text == "v1 says: Hello?"
+        await check(bot)
+
+
+async def test_b7_a_model_that_is_gone_at_the_swap_costs_no_training(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.start_training()
+        bot.fake.set(**NO_START)
+        dies(bot)
+        run = await bot.finish_training()
+        assert (run.state, run.reason) == ("activated", "better")
+        await bot.settle()
+        [version] = await bot.app.registry.rows()
+        assert (version.tainted, version.waits) == ("", "the model is not running")
+        bot.fake.set(train="ok", **{"no start": ""})
+        await bot.app.housekeeping.look_after_server()
+        assert await bot.app.registry.active() == 1
+        assert (await bot.say("Hello?")).text == "v1 says: Hello?"
+        await check(bot)
+
+
+async def test_b8_ratings_are_taken_and_questions_wait_while_the_model_loads(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("What is love?")
+    fake, clock = Fake(tmp_path / "fake"), VirtualClock(waits=True)
+    loads = fake.path / "loads"
+    loads.touch()
+    app = App(config(tmp_path / "bot", fake), plugins(), grants={"loopback": GRANTS}, clock=clock)
+    supervision = Supervision(HttpConfig(port=unused_tcp_port))
+    await supervision.start()
+    try:
+        await app.start(behind=True)
+        supervision.begun(app)
+        bot = Bot(app, fake)
+        receipt = await bot.react(answer, "👍")
+        assert receipt.outcome is Outcome.ACCEPTED
+        assert len(await bot.labels(answer)) == 1
+        asked = asyncio.create_task(bot.say("And now?"))
+        await until(lambda: bot.chat.notes)
+        assert bot.chat.notes == ["My model is being loaded: I answer right after."]
+        clock.advance(12)
+        status = await bot.status()
+        assert (status["server"], status["starting"]) == (
+            "starting", "starting: loading the model, 12 s",
+        )  # fmt: skip
+        assert (await bot.command("status")).startswith("starting: loading the model, 12 s\n")
+        code, told = await ask(unused_tcp_port, "/readyz")
+        assert (code, told["status"], told["missing"]) == (503, "starting", ["model"])
+        assert told["model"] == "starting: loading the model, 12 s"
+        assert not asked.done()
+        loads.unlink()
+        assert (await asked).text == "v0 says: And now?"
+        await app.loaded()
+        assert (await ask(unused_tcp_port, "/readyz"))[1]["status"] == "ready"
+        assert (await bot.status())["starting"] == ""
+    finally:
+        loads.unlink(missing_ok=True)
+        await app.stop()
+        await supervision.stop()
+
+
+async def test_b8_a_model_that_does_not_load_ends_goodbot_and_keeps_what_was_asked(
+    tmp_path: Path,
+) -> None:
+    fake = Fake(tmp_path / "fake")
+    fake.set(**NO_START)
+    app = App(config(tmp_path / "bot", fake), plugins(), grants={"loopback": GRANTS})
+    try:
+        await app.start(behind=True)
+        bot = Bot(app, fake)
+        asked = asyncio.create_task(bot.say("Hello?"))
+        await until(lambda: rows(app.store, "SELECT 1 FROM inbox WHERE payload <> ''"))
+        with pytest.raises(ServerError, match="not enough memory"):
+            await app.loaded()
+        assert not asked.done()
+    finally:
+        await app.stop()
+    asked.cancel()
+    fake.set(**{"no start": ""})
+    async with open_bot(tmp_path) as bot:
+        await until(lambda: bot.replies)
+        assert bot.replies[0].text == "v0 says: Hello?"
