@@ -212,8 +212,7 @@ class Scheduler:
         if await self._registry.activate(clean, expected=active):
             await self._store.write(lambda db: access.set_switch(db, self._retrain, ""))
             why = (await self._registry.row(active)).tainted or "one before it is not to be used"
-            now = version_name(clean)
-            logger.warning("v%d was withdrawn, %s answers: %s", active, now, why)
+            logger.warning("v%d was withdrawn, %s answers: %s", active, version_name(clean), why)
 
     async def _held_back(self) -> str:
         """After a verdict that was no success, the same ratings are not tried over and over."""
