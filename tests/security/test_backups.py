@@ -24,6 +24,7 @@ from goodbot.models import fetched
 from goodbot.plugins import PluginHost
 from goodbot.secrets import Secrets, SecretStore
 from goodbot.store import Store, access, codec, codes, inbox, people
+from goodbot.store.migrate import migrations
 from goodbot_connectors.bridge import clients
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
@@ -177,7 +178,12 @@ def of_before(home: Path, path: Path) -> Path:
     }
     assert {"fetched.json", "goodbot.db"} < files.keys()
     about = archive.About(
-        goodbot="0.1.0", schema=3, created_at=NOW - 9, turns=0, ratings=0, adapters=0
+        goodbot="0.1.0",
+        schema=len(migrations()),
+        created_at=NOW - 9,
+        turns=0,
+        ratings=0,
+        adapters=0,
     )
     archive.write(path, about, files)
     return path
@@ -339,7 +345,7 @@ async def test_s3_ones_own_older_backup_revives_nothing_silently(home: Path) -> 
         home,
         lambda db: people.revoke(db, "api:mallory"),
         lambda db: people.revoke(db, "api:rob"),
-        lambda db: people.unlink(db, "telegram:9", 2.0),
+        lambda db: people.unlink(db, "telegram:9", 2.0, owners=["api:me"]),
         lambda db: access.set_share(db, "api:ann", False, 2.0),
         lambda db: db.execute("UPDATE channels SET off_at = 2"),
         lambda db: access.record(db, "api:me", "forget", {}, NOW + 1),
