@@ -122,7 +122,7 @@ class EditedStream(ReplyStream):
             if n < len(self._shown):
                 await self._change(n, body, patient=whole)
             else:
-                self._shown.append(_Shown(await self.post(n, body, patient=whole), body))
+                self._shown.append(_Shown(await self._new(n, body, patient=whole), body))
             self._end_typing()
             self._pace.hold(self._place, self._interval)
         return len(wanted)
@@ -138,8 +138,13 @@ class EditedStream(ReplyStream):
             if not patient:  # each piece would be a message of its own
                 raise
             logger.info("a message cannot be edited: %s", error)
-            shown = self._shown[n] = _Shown(await self.post(n, body, patient=patient))
+            shown = self._shown[n] = _Shown(await self._new(n, body, patient=patient))
         shown.body = body
+
+    async def _new(self, n: int, body: Body, *, patient: bool) -> str:
+        id_ = await self.post(n, body, patient=patient)
+        await self.created(MessageRef(channel=self.channel, id=id_))
+        return id_
 
     async def _take_away(self, count: int) -> None:
         """Delete messages beyond the first `count`, or say that their words do not hold any more."""

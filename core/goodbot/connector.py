@@ -7,7 +7,7 @@ class named by `ConnectorSpec.factory` is imported only when its config section 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -116,6 +116,20 @@ class OpenTurn:
 
 class ReplyStream(ABC):
     """One answer on its way out. Exactly one of `finish` and `cancel` ends it."""
+
+    messages: tuple[MessageRef, ...] = ()
+    """Those that `created` was told of."""
+    keep: Callable[[Sequence[MessageRef]], Awaitable[None]] | None = None
+    """Set by the core once the answer is stored: stores which messages carry it."""
+
+    async def created(self, message: MessageRef) -> None:
+        """Must be told of each new message of the answer as soon as its id is known.
+
+        After a crash the answer is sent again; reactions to the first copy are known by this.
+        """
+        self.messages = (*self.messages, message)
+        if self.keep is not None:
+            await self.keep(self.messages)
 
     @abstractmethod
     async def append(self, text: str) -> None:
@@ -278,6 +292,8 @@ class _Collected(ReplyStream):
                 self._sent.append((self._replaces[number],))
             else:
                 self._sent.append(await self._connector.send(self._channel, part))
+                for message in self._sent[-1]:
+                    await self.created(message)
         for message in self._replaces[len(self._sent) :]:
             await self._connector.edit(message, Reply(text=REPLACED, turn=reply.turn))
             self._sent.append((message,))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -28,6 +29,7 @@ from goodbot.events import (
     ChannelKind,
     ChannelRef,
     Event,
+    MessageEvent,
     MessageRef,
     Receipt,
     Reply,
@@ -123,7 +125,14 @@ class Writer:
         ).read_by(self._vocabulary)  # fmt: skip
         self._wordless.note(turn, generated)
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
-        return await self._store.write(lambda db: _insert(db, asked, turn, trainable=trainable))
+
+        async def operation(db: aiosqlite.Connection) -> Turn | None:
+            stored = await _insert(db, asked, turn, trainable=trainable)
+            if stored is not None and asked.retry is None:  # a retry's stand for the one before yet
+                await self._attach(db, turn, stream.messages)
+            return stored
+
+        return await self._store.write(operation)
 
     async def _generate(self, asked: Asked, stream: ReplyStream) -> Generated:
         if reason := self._presence.note():
@@ -201,23 +210,48 @@ class Writer:
     async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str) -> bool:
         """Send, then record which messages carry the turn; a crash in between sends again.
 
-        Whether it was sent.
+        An answer to a question has each message recorded as soon as it is there, so that both
+        copies are known then. Whether it was sent.
         """
-        sent = await self.send(event, stream, self.reply(turn, reply_to))
+        if isinstance(event, MessageEvent):
+            stream.keep = functools.partial(self._keep, turn)
+        sent: tuple[MessageRef, ...] = ()
 
         async def operation(db: aiosqlite.Connection) -> None:
-            changes = await ledger.attach(db, turn.id, sent)
+            await ledger.detach(db, turn.id, set(stream.messages) - set(sent))
+            await self._attach(db, turn, sent)
             if sent:
-                for other, rater in await retries.adopt(db, turn.id):
-                    change = await ledger.refold(db, other, rater)
-                    changes += [change] if change else []
-            await self._dispatcher.taint(db, changes)
+                adopted = [
+                    await ledger.refold(db, *one) for one in await retries.adopt(db, turn.id)
+                ]
+                await self._dispatcher.taint(db, [change for change in adopted if change])
             await inbox.close(db, event)
 
-        await self._record(operation)
+        try:
+            sent = await self.send(event, stream, self.reply(turn, reply_to))
+            await self._record(operation)
+        except Exception:  # what they say from now on is no answer
+            with contextlib.suppress(StoreError):
+                await self._store.write(lambda db: ledger.detach(db, turn.id, stream.messages))
+            raise
         self._dispatcher.rated()
         await self._plugins.on_turn(turn)
         return bool(sent)
+
+    async def _keep(self, turn: Turn, messages: Sequence[MessageRef]) -> None:
+        """Record what is sent of an answer so far; a disk that fails must not stop the rest."""
+
+        async def operation(db: aiosqlite.Connection) -> None:
+            if not await turns.missing(db, [turn.id]):  # it was not forgotten meanwhile
+                await self._attach(db, turn, messages)
+
+        with contextlib.suppress(StoreError):
+            await self._store.write(operation)
+
+    async def _attach(
+        self, db: aiosqlite.Connection, turn: Turn, messages: Sequence[MessageRef]
+    ) -> None:
+        await self._dispatcher.taint(db, await ledger.attach(db, turn.id, messages))
 
     async def close(self, event: Event, answer: Receipt | None = None) -> None:
         """Nothing more is to be done about an event of the inbox."""

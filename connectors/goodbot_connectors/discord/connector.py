@@ -181,6 +181,7 @@ class DiscordConnector(Connector):
 
     def stream(self, channel: ChannelRef, reply_to: str = "") -> DiscordStream:
         stream = self._stream(channel, reply_to)
+        stream.nonce = reply_to or stream.nonce  # there is one answer to a question
         stream.begin()
         return stream
 

@@ -31,11 +31,13 @@ class DiscordStream(EditedStream):
     def __init__(self, *, api: Api, told: Sent, prepare: Prepare, **options: Any) -> None:
         super().__init__(**options)
         self._api, self._told, self._prepare = api, told, prepare
-        self._nonce = uuid4().hex[:16]
-        """A message that is sent once more after an error is the same one to Discord."""
+        self.nonce = uuid4().hex[:16]
+        """A message that is sent once more, after an error or a crash, is the same one to Discord."""
         self._posted = 0
         self._doubtful = False
-        """The next message may be there already, with fewer words: its nonce brings it back as it is."""
+        """The next message may be there already, with fewer words: its nonce brings it back as it is.
+
+        After a crash, too; then what comes back tells."""
         self._silent = False
 
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
@@ -50,7 +52,7 @@ class DiscordStream(EditedStream):
         # Only in a server it must be said to whom we talk.
         answers = n == 0 and self.channel.kind is not ChannelKind.PRIVATE
         new = render.new(
-            dict(body), nonce=f"{self._nonce}{self._posted}", silent=self._silent,
+            dict(body), nonce=f"{self.nonce}-{self._posted}", silent=self._silent,
             reply_to=self.reply_to if answers else "",
         )  # fmt: skip
         try:
@@ -63,7 +65,8 @@ class DiscordStream(EditedStream):
             self._doubtful = True
             raise
         id_ = identifier(sent.get("id"))
-        if self._doubtful:
+        there = (sent.get("content"), bool(sent.get("components")))
+        if self._doubtful or there != (body["content"], bool(body["components"])):
             await self.edit(id_, body, patient=patient)
             self._doubtful = False
         self._posted += 1

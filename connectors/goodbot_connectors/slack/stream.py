@@ -103,7 +103,7 @@ class SlackStream(ReplyStream):
         for shown in self._shown[count:]:
             await self._take_away(shown)
         self._shown = [*self._shown[:count], *(s for s in self._shown[count:] if s.replaced)]
-        refs = tuple(MessageRef(channel=self._channel, id=shown.ts) for shown in self._shown)
+        refs = tuple(self._ref(shown.ts) for shown in self._shown)
         await self._sent(refs[:count], reply)
         return refs
 
@@ -153,7 +153,9 @@ class SlackStream(ReplyStream):
                     markdown_text=text, recipient_user_id=to.user if to else None,
                     recipient_team_id=to.team if to else None,
                 )  # fmt: skip
-                return _Shown(ts=string(started, "ts"), text=text, streaming=True)
+                ts = string(started, "ts")
+                await self.created(self._ref(ts))
+                return _Shown(ts=ts, text=text, streaming=True)
             except RefusedError as error:
                 logger.info("slack: no streaming in %s: %s", channel.id, error.code)
                 self._refused.add(channel.id)
@@ -192,7 +194,12 @@ class SlackStream(ReplyStream):
             "chat.postMessage", patient=patient, channel=self._channel.id,
             thread_ts=self._channel.thread or None, unfurl_links=False, unfurl_media=False, **body,
         )  # fmt: skip
-        return _Shown(ts=string(posted, "ts"), body=body)
+        ts = string(posted, "ts")
+        await self.created(self._ref(ts))
+        return _Shown(ts=ts, body=body)
+
+    def _ref(self, ts: str) -> MessageRef:
+        return MessageRef(channel=self._channel, id=ts)
 
     async def _take_away(self, shown: _Shown) -> None:
         """A message that the answer does not need: an old part, or one that we began too early."""

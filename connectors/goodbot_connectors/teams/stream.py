@@ -148,7 +148,10 @@ class TeamsStream(ReplyStream):
         live.sequence = live.sequence + 1 if live.id else 1
         piece = render.stream(kind, words, stream_id=live.id, sequence=live.sequence)
         sent = await self._outbox.post(self._channel, piece, patient=False)
-        live.id, live.text, live.said = live.id or sent, text if text.strip() else "", words
+        begun, live.id = not live.id, live.id or sent
+        live.text, live.said = text if text.strip() else "", words
+        if begun:
+            await self.created(self._ref(sent))
 
     async def _end_stream(self, activity: dict[str, Any]) -> None:
         """End Teams's stream with a message; where it does not want to, the message comes by itself."""
@@ -186,11 +189,14 @@ class TeamsStream(ReplyStream):
                     if not patient:  # each piece would be a message of its own
                         raise
                     logger.info("teams: a message cannot be edited: %s", error)
-                    sent = await self._outbox.post(self._channel, activity, patient=patient)
-                    self._shown[n] = sent
+                    self._shown[n] = await self._posted(activity, patient=patient)
             else:
-                sent = await self._outbox.post(self._channel, activity, patient=patient)
-                self._shown.append(sent)
+                self._shown.append(await self._posted(activity, patient=patient))
+
+    async def _posted(self, activity: dict[str, Any], *, patient: bool) -> str:
+        sent = await self._outbox.post(self._channel, activity, patient=patient)
+        await self.created(self._ref(sent))
+        return sent
 
     async def _take_away(self, count: int, reply: Reply) -> None:
         """Delete messages beyond the first `count`, or say that their words do not hold any more."""

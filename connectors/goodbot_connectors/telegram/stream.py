@@ -99,10 +99,7 @@ class TelegramStream(ReplyStream):
             reply = replace(reply, reply_to=self._reply_to)
         try:
             count = await self._show(reply, whole=True)
-            sent = tuple(
-                MessageRef(channel=self._where(sent.chat_id), id=str(sent.message_id))
-                for sent, _ in self._shown
-            )
+            sent = tuple(self._ref(sent) for sent, _ in self._shown)
             if self._told is not None:
                 await self._told(sent[:count], reply)
             return sent
@@ -142,7 +139,7 @@ class TelegramStream(ReplyStream):
                 sent = await self._changed(self._shown[n][0], message, call)
                 self._shown[n] = (sent, message)
             else:
-                sent = await call(lambda m=message: self._api.send(m))
+                sent = await self._sent(message, call)
                 self._shown.append((sent, message))
             self._end_typing()
             self._pace.hold(self._channel.id, self._interval)
@@ -162,7 +159,15 @@ class TelegramStream(ReplyStream):
             await call(lambda: self._api.edit(edit))
         except RefusedError as error:
             logger.info("telegram: a message cannot be edited: %s", error)
-            return await call(lambda: self._api.send(message))
+            return await self._sent(message, call)
+        return sent
+
+    async def _sent(
+        self, message: dict[str, Any], call: Callable[[Callable[[], Awaitable[Any]]], Any]
+    ) -> Sent:
+        """Send a new message."""
+        sent = await call(lambda: self._api.send(message))
+        await self.created(self._ref(sent))
         return sent
 
     async def _take_away(self, count: int) -> None:
@@ -186,10 +191,10 @@ class TelegramStream(ReplyStream):
             return []
         return [(sent, message)]
 
-    def _where(self, chat_id: int) -> ChannelRef:
-        """The channel, under the id that it has by now."""
-        id_ = str(chat_id)
-        return self._channel if id_ == self._channel.id else replace(self._channel, id=id_)
+    def _ref(self, sent: Sent) -> MessageRef:
+        """The channel is named by the id that it has by now."""
+        channel = replace(self._channel, id=str(sent.chat_id))
+        return MessageRef(channel=channel, id=str(sent.message_id))
 
     async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         for _ in range(_TRIES - 1):

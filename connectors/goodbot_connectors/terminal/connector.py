@@ -256,14 +256,11 @@ class _Stream(ReplyStream):
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         self._connector.stopped.discard(self._to)
         *first, last = split(reply.text, SPEC.message_limit) or ("",)
-        sent = [
-            *[await self._connector.send(self._channel, Reply(text=part)) for part in first],
-            await self._connector.send(
-                self._channel,
-                Reply(text=last, turn=reply.turn, reply_to=self._to, buttons=reply.buttons),
-            ),
-        ]
-        return tuple(ref for refs in sent for ref in refs)
+        whole = Reply(text=last, turn=reply.turn, reply_to=self._to, buttons=reply.buttons)
+        for part in (*[Reply(text=text) for text in first], whole):
+            for message in await self._connector.send(self._channel, part):
+                await self.created(message)
+        return self.messages
 
     async def cancel(self, reason: str) -> None:
         stopped = self._to in self._connector.stopped

@@ -262,7 +262,10 @@ class _Stream(ReplyStream):
     async def finish(self, reply: Reply) -> tuple[MessageRef, ...]:
         post = self._chat._post  # noqa: SLF001  one class in two parts
         place = (self._place,) if self._place else ()
-        return (post(self._channel, reply, self._reply_to, *place),)
+        message = post(self._channel, reply, self._reply_to, *place)
+        if not self._place:
+            await self.created(message)
+        return (message,)
 
     async def cancel(self, reason: str) -> None:
         self._chat._post(self._channel, Reply(text=reason), self._reply_to)  # noqa: SLF001

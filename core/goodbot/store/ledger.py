@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -148,8 +148,14 @@ async def set_receipt(db: aiosqlite.Connection, event: RatingEvent, answer: Rece
 async def attach(
     db: aiosqlite.Connection, turn: str, messages: Sequence[MessageRef]
 ) -> list[LabelChange]:
-    """Remember which messages carry a turn, and give it the ratings that overtook this record."""
+    """Remember which messages carry a turn, and give it the ratings that overtook this record.
+
+    Those of which that is known already, as of a copy that was sent before a crash, come after them.
+    """
     raters: set[str] = set()
+    await db.execute(
+        "UPDATE messages SET position = position + ? WHERE turn = ?", (len(messages), turn)
+    )
     for position, message in enumerate(messages):
         key = (message.channel.connector, message.channel.account, message.channel.id, message.id)
         await db.execute(
@@ -175,6 +181,16 @@ async def attach(
         raters.update([row[0] for row in rows])
     changes = [await refold(db, turn, rater) for rater in sorted(raters)]
     return [change for change in changes if change is not None]
+
+
+async def detach(db: aiosqlite.Connection, turn: str, messages: Collection[MessageRef]) -> None:
+    """These carry the turn no more; what was said of it there stays said."""
+    for message in messages:
+        channel = message.channel
+        await db.execute(
+            "DELETE FROM messages WHERE (connector, account, channel, message, turn) = (?, ?, ?, ?, ?)",
+            (channel.connector, channel.account, channel.id, message.id, turn),
+        )
 
 
 _FOLDED = (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from goodbot.connector import Capability, Connector, ConnectorSpec
-from goodbot.events import ChannelKind, MessageEvent, Reply
+from goodbot.events import ChannelKind, MessageEvent, MessageRef, Reply
 from goodbot.testing.connector_base import BAD, GOOD, ConnectorFixtures, eventually, words
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import PlatformDriver
@@ -192,6 +194,27 @@ class RepliesContract(ConnectorFixtures):
         assert all(units(post.text) <= spec.message_limit for post in posts)
         if Capability.BUTTONS in spec.capabilities:
             assert [bool(post.buttons) for post in posts] == [False] * (len(posts) - 1) + [True]
+
+    async def test_each_message_of_an_answer_is_known_before_the_answer_has_ended(
+        self, connector: Connector, host: RecordingHost, platform: PlatformDriver
+    ) -> None:
+        """Else nobody knows it after a crash; unless the answer that is sent again takes its place."""
+        asked = await self.asked(host, platform)
+        text = (LOREM * (connector.spec.message_limit // len(LOREM) * 5 // 2)).strip()
+        stream = connector.stream(asked.channel, asked.message_id)
+        kept: list[MessageRef] = []
+
+        async def keep(messages: Sequence[MessageRef]) -> None:
+            kept[:] = messages
+
+        stream.keep = keep
+        await stream.append(text[:100])
+        reply = Reply(text=text, turn=TURN, buttons=(GOOD, BAD))
+        refs = await stream.finish(reply)
+        if set(refs) <= set(kept):
+            return
+        again = connector.stream(asked.channel, asked.message_id)
+        assert await again.finish(reply) == refs
 
     async def test_a_cancelled_stream_says_why(
         self, connector: Connector, host: RecordingHost, platform: PlatformDriver

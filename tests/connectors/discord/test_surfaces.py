@@ -557,6 +557,26 @@ async def test_a_message_whose_confirmation_was_lost_is_not_sent_twice(
     assert [(one.id, one.content) for one in peer.discord.said(peer.lab)] == [(ref.id, "Once.")]
 
 
+async def test_b10_an_answer_that_is_sent_again_after_a_crash_is_the_same_message(
+    connector: Any, peer: DiscordPeer
+) -> None:
+    """Discord takes one nonce for one message: half an answer gets the rest, and its buttons."""
+    ada = peer.people["ada"]
+    asked = ada.says("What is love?")
+    await connector.stream(peer.room(ChannelKind.PRIVATE), asked.id).append("one ")
+    [begun] = peer.discord.said(ada.dm)
+    reply = Reply(text="one two", turn=TURN, buttons=(GOOD, BAD))
+    for _ in "ab":  # killed half way, and after the end
+        [ref] = await connector.stream(peer.room(ChannelKind.PRIVATE), asked.id).finish(reply)
+    assert [(one.id, one.content) for one in peer.discord.said(ada.dm)] == [(begun.id, "one two")]
+    assert ref.id == begun.id
+    assert begun.components
+    [other] = await connector.send(
+        peer.room(ChannelKind.PRIVATE), Reply(text="News.", reply_to=asked.id)
+    )
+    assert other.id != ref.id, "what is no answer has a message of its own"
+
+
 async def test_words_that_were_added_after_a_lost_confirmation_are_shown(
     connector: Any, peer: DiscordPeer
 ) -> None:
