@@ -180,6 +180,7 @@ async def until(
     told: Callable[[], str] = lambda: "",
 ) -> None:  # fmt: skip
     """Wait until it is so; fails with what `told` says when it does not come to be."""
+    seconds = patience(seconds)
     async with asyncio.timeout(seconds + 5):
         deadline = asyncio.get_running_loop().time() + seconds
         while True:

@@ -136,9 +136,8 @@ def test_matrices_that_the_base_has_no_place_for_are_refused(
     tmp_path: Path, found: dict[str, Any], said: str
 ) -> None:
     staging = adapter(tmp_path / "a", found)
-    with pytest.raises(AdapterError, match=r"lora|LoRA|fit|model|targets") as refused, within(1):
+    with pytest.raises(AdapterError, match=said), within(1):
         require_fit(pairs(check_weights(staging / WEIGHTS), LORA), BASE)
-    assert said in str(refused.value)
 
 
 def test_experts_have_their_own_rank_and_ours_pass() -> None:

@@ -17,6 +17,7 @@ from goodbot_connectors.web.site import Site
 
 from tests.connectors.web.peer import Browser
 from tests.connectors.web.scripted import Scripted, scripted, waiting
+from tests.core.builders import until
 
 OTHERS = (
     "null", "", "http://127.0.0.1:1", "https://evil.example", "http://localhost", "file://",
@@ -169,8 +170,7 @@ async def test_over_https_the_cookie_goes_nowhere_else(bot: Scripted) -> None:
 async def test_everybody_is_signed_out_at_once(bot: Scripted, ada: Browser) -> None:
     await bot.connector.sign_out()
     assert await status(ada.http, "GET", "/api/me") == 401
-    await asyncio.sleep(0.2)
-    assert not ada.listening.is_set()
+    await until(lambda: not ada.listening.is_set())
 
 
 @pytest.mark.parametrize(

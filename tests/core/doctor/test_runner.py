@@ -159,7 +159,7 @@ def test_what_blocks_is_left_behind() -> None:
         within(0.1, lambda: time.sleep(60))
 
     def refuse() -> None:
-        raise GoodbotError("no")
+        raise GoodbotError("refused")
 
-    with pytest.raises(GoodbotError, match="no"):
+    with pytest.raises(GoodbotError, match=r"^refused$"):
         within(patience(5), refuse)

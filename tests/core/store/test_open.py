@@ -15,6 +15,7 @@ from goodbot.store import connection as module
 from goodbot.store.migrate import APPLICATION_ID, migrations
 
 from tests.core.builders import rows
+from tests.support import patience
 
 
 async def pragma(store: Store, name: str) -> object:
@@ -29,7 +30,7 @@ def no_threads_left() -> object:
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:
-        thread.join(timeout=1)
+        thread.join(timeout=patience(5))
         assert not thread.is_alive(), thread
 
 
