@@ -97,7 +97,7 @@ async def test_while_people_talk_no_answer_of_a_question_is_written(tmp_path: Pa
     async with open_asking(tmp_path) as bot:
         await bot.rated(8)
         spare, talks = bot.app.comparer._preparing._spare, [True]
-        assert spare._busy() is False
+        await until(lambda: not spare._busy())
         spare._busy = lambda: talks[0]
         await bot.train()
         await until(lambda: current(bot))
