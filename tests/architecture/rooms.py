@@ -47,7 +47,7 @@ ALLOWED = {
 NOT_YET = {
     "base": """
         cage cgroups clock descriptors errors intervals log naming packages patience plain_tar
-        platform_time printing processes proxies redaction sampling scratch text thoughts
+        platform_time printing processes proxies redaction sampling scratch sealed text thoughts
         pressure.linux pressure.macos pressure.nvidia pressure.tool
     """,
     "config": "home lock secrets",
@@ -63,7 +63,8 @@ NOT_YET = {
         adapters comparing model_switch people.erasure poisoning pressure serving.canary tracking training
     """,
     "conversation": """
-        answers captures capturing dispatcher incoming news own_turns rating_events serving.own writing
+        answers captures capturing dispatcher incoming news own_turns rating_events serving.own
+        serving.presence shown writing
     """,
     "daemon": "app assembly control hosts housekeeping loopback web",
     "cli": "__main__ backups doctor leaving service wizard",
