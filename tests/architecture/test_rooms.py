@@ -84,6 +84,7 @@ OFFENCES_OF_TYPES = {
 }
 SQL_ELSEWHERE = {
     # module: how many statements, or uses of what runs them
+    "goodbot.backups.authority": 3,
     "goodbot.own_turns": 2,
 }
 
