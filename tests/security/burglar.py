@@ -7,6 +7,7 @@ in the trainer, the sampler and the converter, started as they are.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -128,7 +129,7 @@ def main() -> None:
             work()
             ended[name] = "done"
         except (OSError, MemoryError) as error:
-            ended[name] = type(error).__name__
+            ended[name] = errno.errorcode.get(getattr(error, "errno", 0), "MemoryError")
     reason = json.dumps(
         {
             "core": Path("/proc/self/limits").read_text().count("core file size        0 "),

@@ -25,9 +25,15 @@ NAMES = (
 
 
 @pytest.mark.parametrize(
-    "words", [("adapters", "import", "."), ("doctor",), ("upgrade", "--check")]
-)
-def test_code_beside_what_is_imported_does_not_run(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ("words", "said"),
+    [
+        (("adapters", "import", "."), "adapter_model.safetensors holds 0 tensors"),
+        (("doctor",), "in order."), (("upgrade", "--check"), "backs the data up before it changes it"),
+    ],
+)  # fmt: skip
+def test_code_beside_what_is_imported_does_not_run(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
     require("numpy")
     here, home, ran = tmp_path / "here", tmp_path / "home", tmp_path / "ran"
     here.mkdir()
@@ -38,9 +44,10 @@ def test_code_beside_what_is_imported_does_not_run(tmp_path: Path, words: tuple[
         (here / f"{name}.py").write_text(code)
     (here / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 4, "lora_alpha": 8}')
     (here / "adapter_model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
-    subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-P", "-m", "goodbot", "--home", str(home), *words],
         cwd=here, env={**os.environ, "HOME": str(tmp_path)}, stdin=subprocess.DEVNULL,
-        capture_output=True, check=False,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
+    assert said in ended.stdout + ended.stderr, "it came as far as it was to"
     assert not ran.exists(), ran.read_text()
