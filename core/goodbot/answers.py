@@ -19,8 +19,8 @@ from goodbot.prompts import Room, TooLongError
 from goodbot.store import Store, retries, turns
 from goodbot.store.retries import Retry
 from goodbot.training.settings import shape
-from goodbot.turns import Turn
-from goodbot.writing import Asked, Writer, ids, turn_id
+from goodbot.turns import Turn, ids, turn_id
+from goodbot.writing import Asked, Writer
 
 logger = logging.getLogger(__name__)
 

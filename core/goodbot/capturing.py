@@ -13,9 +13,9 @@ from goodbot.people.admission import Admission
 from goodbot.people.authorization import Authorization, person
 from goodbot.plugins import PluginHost
 from goodbot.prompts import is_wordless
-from goodbot.store import adapters, inbox, ledger, traces, turns
+from goodbot.store import adapters, inbox, ledger, messages, traces, turns
+from goodbot.store.claimable import Pool
 from goodbot.store.ledger import LabelChange
-from goodbot.store.runs import Pool
 from goodbot.turns import Turn
 
 MAIN = "main"
@@ -127,7 +127,7 @@ class Capturing:
             await traces.insert(db, event, turn)
         if event.message_id:
             message = MessageRef(channel=event.channel, id=event.message_id)
-            changes += await ledger.attach(db, turn, [message])
+            changes += await messages.attach(db, turn, [message])
         return [change for change in changes if change is not None]
 
 

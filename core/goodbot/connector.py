@@ -79,14 +79,12 @@ class ConnectorSpec:
     secrets: tuple[str, ...] = ()
     """Environment variables that it reads; see `needs`."""
     setup: str = ""
-    """`package.module:Class`, a `ConnectorSetup`; without one, `init` and `doctor` only look at
-    the config and the secrets, and `uninstall` leaves the platform alone."""
+    """`package.module:Class`, a `ConnectorSetup`; without one, `init` and `doctor` look only at the config
+    and the secrets, and `uninstall` leaves the platform alone."""
     backup_files: tuple[str, ...] = ()
-    """Of its own directory, the files that a backup takes along and a restore brings back: no tokens,
-    nothing that is bound to this machine. Nothing else of that directory is ever in a backup."""
+    """Of its own directory, the files that a backup holds: no tokens, nothing bound to this machine."""
     backup_values: tuple[str, ...] = ()
-    """Of its values (`ConnectorHost.set`), those that a backup takes along and a restore brings back, by
-    their keys (`*` stands for anything): none that lets somebody in. No others travel."""
+    """The keys of its values (`ConnectorHost.set`) that a backup holds, with `*` for anything."""
     local: bool = False
     """Its accounts are made at this machine, by whoever owns it: programs, a browser, a terminal. Those
     that the config calls `me` or `owner` are one person (`goodbot.people.linking`)."""
@@ -97,10 +95,7 @@ class ConnectorSpec:
             object.__setattr__(self, "title", self.name.capitalize())
 
     def needs(self, settings: Any) -> tuple[str, ...]:
-        """The secrets without which it cannot work as it is set up.
-
-        Those that `settings.needed_secrets` names, where its settings have that; else all.
-        """
+        """The secrets that it cannot do without: what `settings.needed_secrets` names, if there, else all."""
         return tuple(getattr(settings, "needed_secrets", self.secrets))
 
 

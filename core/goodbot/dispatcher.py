@@ -34,7 +34,8 @@ from goodbot.people.authorization import Authorization, person
 from goodbot.people.limits import Quotas
 from goodbot.plugins import PluginHost
 from goodbot.rating_events import Ratings
-from goodbot.store import Store, inbox, runs
+from goodbot.store import Store, inbox
+from goodbot.store.claimable import Pool
 from goodbot.training import absence
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Dispatcher:
 
     def __init__(
         self, *, store: Store, authorization: Authorization, plugins: PluginHost, clock: Clock,
-        pool: runs.Pool, min_ratings: int, quotas: Quotas, schedule: str = "auto",
+        pool: Pool, min_ratings: int, quotas: Quotas, schedule: str = "auto",
         vocabulary: int = 0,
     ) -> None:  # fmt: skip
         """`vocabulary`: so many token ids the base model has; 0: not known."""

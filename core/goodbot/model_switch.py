@@ -25,8 +25,9 @@ from goodbot.models import ResolvedModel
 from goodbot.server import BASE
 from goodbot.serving.witness import probe
 from goodbot.store import Store, claimable
+from goodbot.training.going_live import Verdict
 from goodbot.training.scheduler import Scheduler
-from goodbot.training.trainer import Trainer, Verdict
+from goodbot.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 

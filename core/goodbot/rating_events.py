@@ -16,7 +16,8 @@ from goodbot.people import strangers
 from goodbot.people.admission import Admission
 from goodbot.people.authorization import Authorization, Grant, person
 from goodbot.people.inbox import shown
-from goodbot.store import adapters, ledger, placing, retries, runs
+from goodbot.store import adapters, ledger, placing, retries
+from goodbot.store.claimable import Pool
 from goodbot.store.ledger import LabelChange
 
 
@@ -25,7 +26,7 @@ class Ratings:
 
     def __init__(
         self, *, authorization: Authorization, admission: Admission, progress: Progress,
-        clock: Clock, pool: runs.Pool,
+        clock: Clock, pool: Pool,
     ) -> None:  # fmt: skip
         self._authorization = authorization
         self._admission = admission

@@ -120,3 +120,12 @@ def turn_id(event: Event) -> str:
     """The id of the turn that an event becomes: the same after a crash and a replay."""
     text = f"{event.user.connector}\0{event.user.account}\0{event.event_id}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def ids(event: Event) -> dict[str, str]:
+    """What a log may say of an event: never its text."""
+    return {
+        "event_id": event.event_id,
+        "turn": turn_id(event),
+        "connector": event.user.connector,
+    }

@@ -44,12 +44,11 @@ from goodbot.server import Generated, GenerateRequest, Server
 from goodbot.serving.presence import Presence
 from goodbot.serving.wordless import THINKING, THINKS_SECONDS, Wordless
 from goodbot.shown import Shown
-from goodbot.store import Operation, Store, forgetting, inbox, ledger, retries, turns
+from goodbot.store import Store, answers, inbox, ledger, messages, retries, turns
 from goodbot.store.retries import Retry
+from goodbot.store.writer import Operation
 from goodbot.training.settings import vocabulary
-from goodbot.turns import Turn, turn_id
-
-__all__ = ["Asked", "Writer", "ids", "turn_id"]
+from goodbot.turns import Turn, ids, turn_id
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +126,7 @@ class Writer:
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
 
         async def operation(db: aiosqlite.Connection) -> Turn | None:
-            stored = await _insert(db, asked, turn, trainable=trainable)
+            stored = await answers.insert(db, asked.event, turn, asked.retry, trainable=trainable)
             if stored is not None and asked.retry is None:  # a retry's stand for the one before yet
                 await self._attach(db, turn, stream.messages)
             return stored
@@ -218,7 +217,7 @@ class Writer:
         sent: tuple[MessageRef, ...] = ()
 
         async def operation(db: aiosqlite.Connection) -> None:
-            await ledger.detach(db, turn.id, set(stream.messages) - set(sent))
+            await messages.detach(db, turn.id, set(stream.messages) - set(sent))
             await self._attach(db, turn, sent)
             if sent:
                 adopted = [
@@ -232,26 +231,26 @@ class Writer:
             await self._record(operation)
         except Exception:  # what they say from now on is no answer
             with contextlib.suppress(StoreError):
-                await self._store.write(lambda db: ledger.detach(db, turn.id, stream.messages))
+                await self._store.write(lambda db: messages.detach(db, turn.id, stream.messages))
             raise
         self._dispatcher.rated()
         await self._plugins.on_turn(turn)
         return bool(sent)
 
-    async def _keep(self, turn: Turn, messages: Sequence[MessageRef]) -> None:
+    async def _keep(self, turn: Turn, sent: Sequence[MessageRef]) -> None:
         """Record what is sent of an answer so far; a disk that fails must not stop the rest."""
 
         async def operation(db: aiosqlite.Connection) -> None:
             if not await turns.missing(db, [turn.id]):  # it was not forgotten meanwhile
-                await self._attach(db, turn, messages)
+                await self._attach(db, turn, sent)
 
         with contextlib.suppress(StoreError):
             await self._store.write(operation)
 
     async def _attach(
-        self, db: aiosqlite.Connection, turn: Turn, messages: Sequence[MessageRef]
+        self, db: aiosqlite.Connection, turn: Turn, sent: Sequence[MessageRef]
     ) -> None:
-        await self._dispatcher.taint(db, await ledger.attach(db, turn.id, messages))
+        await self._dispatcher.taint(db, await messages.attach(db, turn.id, sent))
 
     async def close(self, event: Event, answer: Receipt | None = None) -> None:
         """Nothing more is to be done about an event of the inbox."""
@@ -288,29 +287,6 @@ class Writer:
         raise AssertionError("unreachable")
 
 
-async def _insert(
-    db: aiosqlite.Connection, asked: Asked, turn: Turn, *, trainable: bool
-) -> Turn | None:
-    """Store a turn; returns it without the words of those who were forgotten while it was made.
-
-    None when that is the person who asked, when the answer repeats them, or when it was to take the
-    place of an answer that is gone.
-    """
-    if not await inbox.is_open(db, asked.event):
-        return None
-    gone = await turns.missing(db, [id_ for id_, _ in turn.context])
-    lost = asked.retry is not None and asked.retry.instead_of in gone
-    if lost or forgetting.quotes(turn.response, turn.said(lambda id_, _: id_ in gone)):
-        await inbox.close(db, asked.event)
-        await forgetting.erase(db)  # the question may repeat them too
-        return None
-    turn = turn.without(lambda id_, _: id_ in gone)
-    await turns.insert(db, turn, trainable=trainable and not gone)
-    if asked.retry is not None:
-        await retries.insert(db, asked.retry)
-    return turn
-
-
 def _conversation(channel: ChannelRef, talker: UserRef) -> str:
     place = (channel.connector, channel.account, channel.id, channel.thread)
     return "\n".join((*place, talker.account, talker.id))
@@ -319,12 +295,3 @@ def _conversation(channel: ChannelRef, talker: UserRef) -> str:
 def _seed(seed: int, event: Event) -> int:
     digest = hashlib.sha256(f"{seed}\0{event.event_id}".encode()).digest()
     return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
-
-
-def ids(event: Event) -> dict[str, str]:
-    """What a log may say of an event: never its text."""
-    return {
-        "event_id": event.event_id,
-        "turn": turn_id(event),
-        "connector": event.user.connector,
-    }

@@ -14,7 +14,7 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
-from goodbot.store import Store, ledger, turns
+from goodbot.store import Store, messages, turns
 from goodbot.turns import Turn
 
 GRANTS = Grants(owners=("owner",), raters=("rater",), talkers=("talker",))
@@ -40,7 +40,7 @@ async def add_turn(store: Store, id_: str, **fields: Any) -> Turn:
 
     async def operation(db: Any) -> None:
         await turns.insert(db, made, trainable=True)
-        await ledger.attach(db, id_, [MessageRef(channel=made.channel, id=f"m-{id_}")])
+        await messages.attach(db, id_, [MessageRef(channel=made.channel, id=f"m-{id_}")])
 
     await store.write(operation)
     return made

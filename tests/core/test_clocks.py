@@ -10,7 +10,7 @@ from goodbot.app import local_owner
 from goodbot.clock import SystemClock
 from goodbot.control import execute
 from goodbot.events import MessageRef, OrderKey, RatingEvent
-from goodbot.store import ledger, people
+from goodbot.store import ledger, messages, people
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -170,6 +170,6 @@ async def test_our_own_time_comes_after_a_reaction_to_a_message_that_is_not_reco
         order = OrderKey(START - 180_000, ours=True)
         await bot.chat.host.submit([replace(behind, order=order)])
         sent = [MessageRef(channel=made.channel, id="later")]
-        await bot.store.write(lambda db: ledger.attach(db, "t", sent))
+        await bot.store.write(lambda db: messages.attach(db, "t", sent))
         labels = await bot.store.read(lambda db: ledger.labels(db, "t"))
         assert labels == {"loopback:owner": -1.0}

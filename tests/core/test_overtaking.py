@@ -16,7 +16,7 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
-from goodbot.store import Store, ledger, turns
+from goodbot.store import Store, ledger, messages, turns
 from goodbot.turns import Turn
 
 CHANNEL = ChannelRef(connector="x", account="me", id="room", kind=ChannelKind.PRIVATE)
@@ -53,7 +53,7 @@ async def test_an_undo_that_names_only_its_event_may_overtake_too(
                 lambda db, e=event, r=receipt: ledger.insert(db, e, None, "x:ada", r, 0.0)
             )
         sent = [MessageRef(channel=CHANNEL, id="m1")]
-        await store.write(lambda db: ledger.attach(db, TURN.id, sent))
+        await store.write(lambda db: messages.attach(db, TURN.id, sent))
         assert await store.read(lambda db: ledger.labels(db, TURN.id)) == {}
     finally:
         await store.close()

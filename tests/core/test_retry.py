@@ -18,7 +18,8 @@ from goodbot.server import Server
 from goodbot.store import Store, feedback, inbox, retries, turns
 from goodbot.store.claimable import Pool
 from goodbot.testing import VirtualClock
-from goodbot.writing import Writer, turn_id
+from goodbot.turns import turn_id
+from goodbot.writing import Writer
 
 from tests.core.builders import (
     Bot,

@@ -17,7 +17,8 @@ from typing import Any, cast
 from goodbot import config
 from goodbot.errors import ConfigError, GoodbotError
 from goodbot.home import DATABASE
-from goodbot.people.authorization import LEVELS, TERMINAL, WEB
+from goodbot.naming import TERMINAL
+from goodbot.people.authorization import LEVELS, WEB
 from goodbot.people.login import OWNER
 from goodbot.plugins import PluginHost
 from goodbot.secrets import SecretStore

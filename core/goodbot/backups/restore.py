@@ -23,7 +23,7 @@ from goodbot.backups.travel import Travelling, keep
 from goodbot.errors import AdapterError, GoodbotError, StoreError
 from goodbot.home import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
 from goodbot.lock import HomeLock, holder, prepare_home
-from goodbot.people.authorization import TERMINAL
+from goodbot.naming import TERMINAL
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, access, backup, inspection
 from goodbot.store.migrate import migrations

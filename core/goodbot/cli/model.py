@@ -22,6 +22,7 @@ from goodbot.errors import ConfigError, GoodbotError, UsageError
 from goodbot.home import DATABASE
 from goodbot.models import choose
 from goodbot.models.choose import Proposal
+from goodbot.models.estimate import MOST
 from goodbot.models.obtain import Obtained, obtain
 from goodbot.printing import say
 
@@ -192,7 +193,7 @@ def described(proposal: Proposal) -> str:
         ]
         if not cost.fits:
             lines.append("  It does not fit: training may be stopped for lack of memory.")
-        elif cost.tokens < choose.MOST:
+        elif cost.tokens < MOST:
             lines.append(f"  It learns from turns of up to {cost.tokens} tokens here.")
     if proposal.doubt:
         lines.append(f"  Training may go wrong: {proposal.doubt}.")

@@ -17,8 +17,8 @@ from goodbot.news import LiveMessage
 from goodbot.news.owners import news_key
 from goodbot.people.authorization import Grant, person
 from goodbot.store import access, set_aside
+from goodbot.training.going_live import Verdict
 from goodbot.training.scheduler import CANCELLED
-from goodbot.training.trainer import Verdict
 
 _STOPPED = "the training was stopped; `status` says whether it goes on"
 _NOTHING = "Nothing has changed."

@@ -11,8 +11,8 @@ from goodbot.events import Button, RatingEvent, RatingKind
 from goodbot.news.courier import Courier, Notice
 from goodbot.ratings import STARS, Opinion, is_stars
 from goodbot.store import Store, access, ledger, news
+from goodbot.store.claimable import Pool
 from goodbot.store.ledger import LabelChange
-from goodbot.store.runs import Pool
 
 _OPEN = 1000
 _ADVICE = "Rate good answers too: a bot that hears only “bad” does not learn what you like."

@@ -13,6 +13,7 @@ from goodbot.clock import Clock
 from goodbot.config import ServingConfig
 from goodbot.errors import AdapterError, ServerError, UsageError
 from goodbot.events import ChannelRef, UserRef
+from goodbot.marks import chat_template
 from goodbot.models import ResolvedModel
 from goodbot.own_model import FarSide, OwnModel, Question
 from goodbot.people.authorization import Authorization
@@ -20,7 +21,6 @@ from goodbot.prompts import Room
 from goodbot.sampling import Filters, Sampling, merged
 from goodbot.server import BASE, GenerateRequest, Piece, Server
 from goodbot.serving.presence import Presence
-from goodbot.serving.thinking import chat_template
 from goodbot.training.settings import shape
 
 

@@ -32,7 +32,7 @@ from goodbot.loopback import OWNER, Answer, Loopback
 from goodbot.plugins import PluginHost
 from goodbot.server import BASE
 from goodbot.store import runs
-from goodbot.training.trainer import Verdict
+from goodbot.training.going_live import Verdict
 
 RATER = "rater"
 TALKER = "talker"

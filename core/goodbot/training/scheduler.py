@@ -20,7 +20,8 @@ from goodbot.plugins import PluginHost
 from goodbot.pressure import Gauge
 from goodbot.store import Store, access, adapters, claimable, runs
 from goodbot.store.progress import Underway
-from goodbot.training.trainer import STOPPED, Trainer, Verdict
+from goodbot.training.going_live import Verdict
+from goodbot.training.trainer import STOPPED, Trainer
 
 logger = logging.getLogger(__name__)
 

@@ -27,10 +27,11 @@ from goodbot_training import afresh
 from goodbot_training.advantages import to_learn
 from goodbot_training.backends.generating import CACHED
 from goodbot_training.batches import planned_steps
+from goodbot_training.gate.measure import PORTION
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.planning.cost import Cost, Estimate
-from goodbot_training.planning.gate import PORTION, portions
+from goodbot_training.planning.gate import portions
 from goodbot_training.presets import adapted
 from goodbot_training.types import HELD_OUT, Item, Job, data_error
 

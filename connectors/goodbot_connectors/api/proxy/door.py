@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
-from multidict import CIMultiDictProxy
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from goodbot_connectors.api.proxy import config, errors, headers, listening
 from goodbot_connectors.api.proxy.capture import Call, Capture
@@ -210,7 +210,7 @@ class Proxy:
             self._fars[root] = Far(root, self._connector.host.clock)
         return self._fars[root], url
 
-    def _onwards(self, request: web.Request, dialect: str, key: str) -> headers.CIMultiDict[str]:
+    def _onwards(self, request: web.Request, dialect: str, key: str) -> CIMultiDict[str]:
         passed = self._settings.pass_credentials
         token = guard.token_of(request)
         if passed and not request.headers.get(_TOKEN_HEADER):

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import aiohttp
 from aiohttp import hdrs, web
+from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy import headers
 from goodbot_connectors.api.proxy.capture import TURN
@@ -59,7 +60,7 @@ async def _carried(
 
 
 async def _whole(
-    request: web.Request, far: aiohttp.ClientResponse, kept: headers.CIMultiDict[str],
+    request: web.Request, far: aiohttp.ClientResponse, kept: CIMultiDict[str],
     listener: Listener, heard: Heard,
 ) -> web.StreamResponse:  # fmt: skip
     """Held back until it is stored, unless it is too long to be."""

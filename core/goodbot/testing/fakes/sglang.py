@@ -9,7 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.adapters.manifest import WEIGHTS, check_weights
+from goodbot.adapters.manifest import WEIGHTS
+from goodbot.adapters.weights import check_weights
 from goodbot.errors import AdapterError
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.fakes.policy import Policy, Token
