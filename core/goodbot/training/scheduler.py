@@ -58,8 +58,7 @@ class Scheduler:
         self, *, store: Store, registry: AdapterRegistry, trainer: Trainer, plugins: PluginHost,
         clock: Clock, config: TrainingConfig, pool: claimable.Pool, gauge: Gauge, objection: str = "",
     ) -> None:  # fmt: skip
-        self._store = store
-        self._registry = registry
+        self._store, self._registry = store, registry
         self._trainer = self._runner = trainer
         """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
         self._gauge = gauge
