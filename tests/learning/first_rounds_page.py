@@ -54,7 +54,8 @@ are 240 questions whose facts were never rated. Points are changes against the b
 
 Two of the gate's rules were re-enacted on saved answers, 256 of the base and 256 of the candidate: the count
 of foreign answers, portion by portion as the gate looks, and the same answer to different questions
-(*alike*). Its veto by held-out ratings was on in each round and refused none. Its limits on length, endings, loops, lost language, loss and drift were not looked at.
+(*alike*). Its veto by held-out ratings was on in each round and refused none. Its limits on
+length, endings, loops, lost language, loss and drift were not looked at.
 
 **{passed} of {len(whole)} pass whole ({100 * passed / len(whole):.0f} %, 95 % interval {100 * low:.0f} to \
 {100 * high:.0f}).** {sum(not now.known for now in whole)} are refused for
@@ -129,10 +130,10 @@ def _beside_before(found: Sequence[Found], bases: Sequence[str]) -> str:
         "",
         f"Before, a round went all of the way at half of the rate (`strength = 1`). Of {len(earlier)} such "
         "rounds, of seeds",
-        f"300 to 302, {passed} passed whole. {len(both)} were taken both ways, on the same ratings and before "
-        "the same gate",
-        "(*more*: foreign answers of 256 beyond the base's own; the others in points; ± is the standard error",
-        "of the difference, round by round).",
+        f"300 to 302, {passed} passed whole. {len(both)} were taken both ways, on the same ratings and "
+        "before the same gate",
+        "(*more*: foreign answers of 256 beyond the base's own; the others in points; ± is the standard",
+        "error of the difference, round by round).",
         "",
         "| base | strength | pass | more | own | held out | liked (held out) |",
         "|---|---|---|---|---|---|---|",
