@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.cli.model import described
-from goodbot.models import catalogue
+from goodbot.models import catalogue, fetched
 from goodbot.models.choose import Option, Proposal
 from goodbot.models.estimate import estimate
 from goodbot.models.machine import Place
@@ -85,7 +85,7 @@ def test_a_dialogue_ends_with_a_configured_model(
         assert person.ends() == 0
     model = _config(bot)["model"]
     assert model == {"path": f"{REPO}@{hub.commit(REPO)}"}
-    assert json.loads((bot.home / "fetched.json").read_text())[0]["repo"] == REPO
+    assert [one.repo for one in fetched.entries(bot.home)] == [REPO]
 
 
 @pytest.mark.parametrize("answer", ["n\r", "\r", "perhaps\r", "\x04"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from goodbot import cage
-from goodbot.cage import limits, macos
+from goodbot.cage import limits, macos, places
 from goodbot.doctor import files
 
 _RULE = re.compile(r'^\((allow|deny) file-read-data \(subpath "([^"]*)"\)\)$', re.M)
@@ -98,3 +98,22 @@ def test_a_link_to_something_large_loosens_no_limit(tmp_path: Path) -> None:
     (model / "x.safetensors").symlink_to(large)
     (model / "config.json").write_text("{}")
     assert limits.size(str(model)) == 2
+
+
+def test_what_an_installer_has_only_linked_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, cache = tmp_path / "site-packages", tmp_path / "cache"
+    for name in ("whole", "by_file"):
+        (cache / name).mkdir(parents=True)
+        (cache / name / "__init__.py").touch()
+    (cache / "single.py").touch()
+    (site / "by_file").mkdir(parents=True)
+    (site / "whole").symlink_to(cache / "whole")
+    (site / "single.py").symlink_to(cache / "single.py")
+    (site / "by_file" / "__init__.py").symlink_to(cache / "by_file" / "__init__.py")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
+    seen = dict(places.system([str(tmp_path)], ["python"]))
+    for path in (site, cache / "whole", cache / "single.py", cache / "by_file"):
+        assert seen.get(str(path)) is True, path
+    assert str(cache) not in seen

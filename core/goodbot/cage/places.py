@@ -41,7 +41,8 @@ def system(hidden: Sequence[str], command: Sequence[str]) -> Iterator[tuple[str,
     """
     named = [path for name in _LIBRARIES for path in os.environ.get(name, "").split(os.pathsep)]
     roots = [*SYSTEM, sys.prefix, sys.base_prefix, *sys.path, *named, *_packages(command)]
-    for root in dict.fromkeys(os.path.realpath(path) for path in roots if os.path.isdir(path)):
+    roots += [one for path in sys.path if os.path.isdir(path) for one in _linked(path)]
+    for root in dict.fromkeys(os.path.realpath(path) for path in roots if os.path.exists(path)):
         yield from _around(root, [os.path.realpath(path) for path in hidden])
     for entry in os.scandir("/etc"):  # not what only root may read, where we are root
         if entry.is_file() and entry.stat().st_mode & stat.S_IROTH:
@@ -88,6 +89,16 @@ def _packages(command: Sequence[str]) -> Iterator[str]:
     for name in {word.partition(":")[0].partition(".")[0] for word in command[1:]}:
         if name.isidentifier() and (found := importlib.util.find_spec(name)):
             yield from found.submodule_search_locations or ()
+
+
+def _linked(path: str) -> Iterator[str]:
+    """Where what is installed there really lies: some installers link to it, whole or file by file."""
+    for entry in os.scandir(path):
+        begins = os.path.join(entry.path, "__init__.py")
+        if entry.is_symlink():
+            yield entry.path
+        elif os.path.islink(begins):
+            yield os.path.dirname(os.path.realpath(begins))
 
 
 def _around(root: str, hidden: Sequence[str]) -> Iterator[tuple[str, bool]]:

@@ -11,7 +11,7 @@ from goodbot.commands.base import Result
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey
 
-from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows
+from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
 
 
 async def ask(bot: Bot, channel: ChannelRef = CHANNEL) -> Result:
@@ -74,6 +74,7 @@ async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: P
 async def test_it_changes_nothing(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
+        await until(lambda: not bot.app.dispatcher.answering)
         before = await everything(bot)
         first = await ask(bot)
         assert await everything(bot) == before

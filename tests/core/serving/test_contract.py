@@ -55,10 +55,11 @@ class OnTheTinyModel(ServingContract):
     @pytest_asyncio.fixture(scope="class", loop_scope="class")
     @classmethod
     async def running(
-        cls, backend: BackendSpec, tmp_path_factory: pytest.TempPathFactory
-    ) -> AsyncIterator[Server]:
-        home, adapters = tmp_path_factory.mktemp("serving"), tmp_path_factory.getbasetemp()
-        parts = server_parts(backend, tiny.model(), home=home, adapters=adapters)
+        cls, backend: BackendSpec, adapters: tuple[Path, Path],
+        tmp_path_factory: pytest.TempPathFactory,
+    ) -> AsyncIterator[Server]:  # fmt: skip
+        home = tmp_path_factory.mktemp("serving")
+        parts = server_parts(backend, tiny.model(), home=home, adapters=adapters[0].parent)
         server = EmbeddedServer(None, parts)
         await server.start()
         yield server
