@@ -12,7 +12,7 @@ from typing import Any
 import goodbot_connectors.api
 import goodbot_connectors.web
 import pytest
-from goodbot.config import HttpConfig, ServingConfig
+from goodbot.config import HttpConfig, PrivacyConfig, ServingConfig
 from goodbot.control import execute
 from goodbot.errors import GoodbotError
 from goodbot.events import (
@@ -413,17 +413,19 @@ async def test_owners_hear_once_that_what_waited_counts_now(tmp_path: Path) -> N
     async def looked(bot: Bot) -> None:
         await bot.app.news.look()
 
-    async with open_bot(tmp_path, clock=VirtualClock(1000.0)) as bot:
+    # Days pass in no time by that clock, and what nobody rated is kept.
+    kept = {"privacy": PrivacyConfig(unrated_days=1e6)}
+    async with open_bot(tmp_path, clock=VirtualClock(1000.0), sections=kept) as bot:
         await bot.rated(1)
         await bot.say("Hello?", user="talker")
         await looked(bot)
         assert told(bot) == [], "nothing of this one waited"
         await bot.store.write(_as_an_older_one_left_it)
-    async with open_bot(tmp_path, clock=VirtualClock(2000.0)) as bot:
+    async with open_bot(tmp_path, clock=VirtualClock(1e7), sections=kept) as bot:
         await until(lambda: told(bot))
         await looked(bot)
         assert len(told(bot)) == 1
-    async with open_bot(tmp_path, clock=VirtualClock(3000.0)) as bot:
+    async with open_bot(tmp_path, clock=VirtualClock(2e7), sections=kept) as bot:
         await looked(bot)
         assert told(bot) == []
 
@@ -432,7 +434,7 @@ async def test_who_was_alone_has_nothing_that_waited(tmp_path: Path) -> None:
     async with open_bot(tmp_path, clock=VirtualClock(1000.0)) as bot:
         await bot.rated(1)
         await bot.store.write(_as_an_older_one_left_it)
-    async with open_bot(tmp_path, clock=VirtualClock(2000.0)) as bot:
+    async with open_bot(tmp_path, clock=VirtualClock(1e7)) as bot:
         await bot.app.news.look()
         assert [item for item in bot.chat.news if WAITED in item.text] == []
 

@@ -184,7 +184,7 @@ async def test_nothing_of_it_reaches_the_disk(
             await bot.command("reason", f"it said {secret}", reply_to=answer.message.id)
             await _capture(bot, number, secret)
             assert "***" in answer.text, "the model has not seen it either"
-    make(tmp_path / "bot", tmp_path / "backup.tar", now=0.0)
+    make(tmp_path / "bot", tmp_path / "backup.tar", {}, now=0.0)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"goodbot.db", "backup.tar"} <= {path.name for path in files}
     kept = [path.name for path in files for secret in SECRETS.values() if _in(path, secret)]
