@@ -376,6 +376,11 @@ async def test_b12_adapters_that_were_removed_while_it_trained_are_a_directory_a
         await bot.start_training()
         (bot.app.config.home / "adapters").rmdir()
         assert (await bot.finish_training()).state == "activated"
+
+        async def switched_over() -> bool:
+            return await bot.app.server.served() == 1
+
+        await until(switched_over)
         assert (await bot.say("and now?")).text.startswith("v1")
 
 
