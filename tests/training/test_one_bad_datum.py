@@ -179,6 +179,20 @@ def item_of(event: CaptureEvent, number: int) -> dict[str, Any] | None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("temperature", [1e-300, 1e-18, 1e-3])
+def test_s5_a_temperature_of_next_to_nothing_is_none(
+    random_model: Path, tmp_path: Path, temperature: float
+) -> None:
+    """Each such answer's gradient was 1 / temperature, and with half of a step's the round failed."""
+    bad = [
+        rated(n, id=f"captured-{n}", temperature=temperature, split="train")
+        for n in range(GOOD // 2)
+    ]
+    told, last = ended(job_of(random_model, tmp_path, bad))
+    assert (last["event"], told) == ("done", {})
+    assert last["metrics"]["rollouts"] == GOOD * 3 // 4 + GOOD // 2
+
+
 @settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ __all__ = [
 PROTOCOL = 1
 TRAIN = "train"
 HELD_OUT = "held_out"
+COLDEST = 0.01
+"""A temperature below it draws the likeliest token as 0 does, and gradients grow with its inverse."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,6 +147,8 @@ class Item:
         )
         if parsed.temperature < 0:
             raise data_error(f"{where}: temperature must not be negative.")
+        if parsed.temperature < COLDEST:
+            parsed = replace(parsed, temperature=0.0)
         if parsed.captured and len(parsed.tokens) != len(parsed.logprobs):
             raise data_error(f"{where}: tokens and logprobs differ in length.")
         if parsed.lifts and len(parsed.lifts) != len(parsed.logprobs):
