@@ -1,6 +1,6 @@
 """A bot on the real model before it has learnt anything: how it starts, talks, streams and draws."""
 
-from __future__ import re
+from __future__ import annotations
 
 import asyncio
 from pathlib import Path
@@ -31,9 +31,9 @@ def test_the_model_is_taken_and_looked_at(talker: Talker) -> None:
 def test_status_tells_that_it_loads_and_then_that_it_answers(talker: Talker) -> None:
     *first, last = talker.bot.said
     assert {one["server"] for one in first} == {"starting"}
-    told = first[-1]["starting"]
-    assert told == "connecting" or re.search(r"loading the model(, \d+ s)?$", told), told
-    assert "loading the model" in [one["starting"] for one in first]
+    told = [one["starting"] for one in first]
+    assert told[-1] == "connecting" or "loading the model" in told[-1]
+    assert any("loading the model" in one for one in told)
     assert (last["server"], last["version"], last["backend"]) == ("up", 0, talker.bot.size.backend)
     assert last["model"].startswith(f"{NAME}@")
 
