@@ -41,7 +41,8 @@ def system(hidden: Sequence[str], command: Sequence[str]) -> Iterator[tuple[str,
     """
     named = [path for name in _LIBRARIES for path in os.environ.get(name, "").split(os.pathsep)]
     roots = [*SYSTEM, sys.prefix, sys.base_prefix, *sys.path, *named, *_packages(command)]
-    roots += [one for path in sys.path if os.path.isdir(path) for one in _linked(path)]
+    listed = [path for path in sys.path if os.path.isdir(path) and os.access(path, os.R_OK)]
+    roots += [one for path in listed for one in _linked(path)]
     for root in dict.fromkeys(os.path.realpath(path) for path in roots if os.path.exists(path)):
         yield from _around(root, [os.path.realpath(path) for path in hidden])
     for entry in os.scandir("/etc"):  # not what only root may read, where we are root
