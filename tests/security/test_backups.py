@@ -288,6 +288,8 @@ async def test_s3_each_gain_of_a_foreign_backup_is_told(home: Path) -> None:
         "[serving] url = 'https://evil.example:1' (now: not set)": "",
         "[serving] hosts = ['evil.example'] (now: not set)": "",
         "[http] port = 8321 (now: not set)": "",
+        "[connectors.api] is switched on": "rights",
+        "[connectors.openclaw] is switched on": "rights",
     }
     assert ready.words == ("owners", "rights", "addresses", "programs")
     assert before == []
@@ -416,3 +418,74 @@ async def test_s3_a_forged_place_is_none(home: Path) -> None:
     forged = {"text": str(theirs), "mac": "0" * 64}
     (home / "connectors" / "codex" / "codex.json").write_text(json.dumps(forged))
     assert beside.codex_home(home / "connectors" / "codex") is None
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    ["[http]\nprot = 1\n", "[connectors]\nacme = 1\n", "[training]\nmin_ratings = 0\n", "no list"],
+)
+async def test_s3_a_mistake_in_a_config_hides_nothing_of_it(home: Path, hiding: str) -> None:
+    """Whoever restores it corrects that line first of all, and then the rest holds."""
+    (home / "config.toml").write_text("[connectors.telegram]\nowners = [1]\n")
+    await stored(home)
+    theirs = home.parent / "theirs"
+    theirs.mkdir()
+    text = '[connectors.telegram]\nowners = [666]\n[plugins]\nenable = ["evil"]\n'
+    if hiding == "no list":
+        text = text.replace("[666]", '"666"').replace('["evil"]', '"evil"')
+    else:
+        text = hiding + text
+    (theirs / "config.toml").write_text(text)
+    await stored(theirs)
+    path = make(theirs, home.parent / "b.tar", {}, now=NOW).path
+    ready = await restored(path, home)
+    told = {gain.text: gain.word for gain in ready.gains}
+    assert told["telegram:666 becomes an owner"] == "owners"
+    assert told["the plugin evil is switched on"] == "programs"
+    assert any("this goodbot cannot read its config.toml" in note for note in ready.notes)
+
+
+@pytest.mark.parametrize("empty", [False, True])
+async def test_s3_a_config_that_nobody_can_read_is_agreed_to(home: Path, empty: bool) -> None:
+    """What is in it may be anything; it is a person's own, too, that is to come back."""
+    (home / "config.toml").write_text('[plugins]\nenable = ["evil"]\n[http\n')
+    await stored(home)
+    path = make(home, home.parent / "b.tar", {}, now=NOW).path
+    if empty:
+        home = home.parent / "other"
+    else:
+        (home / "config.toml").unlink()
+    ready = await restored(path, home)
+    assert ready.words == ("owners",)
+    assert ready.gains[0].text == "its config.toml may say anything: it cannot be read"
+
+
+async def test_s3_a_platform_that_was_switched_off_is_told(home: Path) -> None:
+    """Who had a right there has it again."""
+    (home / "config.toml").write_text("[connectors.telegram]\n[tracking.wandb]\n")
+    await stored(home, lambda db: people.grant(db, "telegram:5", "owner", "pairing", 1.0))
+    path = make(home, home.parent / "b.tar", {}, now=NOW).path
+    async with prepared(path, home, PLUGINS, now=NOW) as ready:
+        assert ready.gains == ()
+    (home / "config.toml").write_text("")
+    ready = await restored(path, home)
+    assert {gain.text: gain.word for gain in ready.gains} == {
+        "[connectors.telegram] is switched on": "rights",
+        "[tracking.wandb] is switched on": "rights",
+    }
+
+
+@pytest.mark.parametrize("there", [False, True])
+async def test_s3_where_programs_own_keys_go_asks(home: Path, there: bool) -> None:
+    """With `pass_credentials` what programs log in with goes to the upstream; none of it is kept here."""
+    passes = "[connectors.api]\npass_credentials = true\n"
+    (home / "config.toml").write_text(passes if there else "[connectors.api]\n")
+    await stored(home)
+    theirs = home.parent / "theirs"
+    theirs.mkdir()
+    (theirs / "config.toml").write_text(passes + 'upstream = "https://evil.example"\n')
+    await stored(theirs)
+    path = make(theirs, home.parent / "b.tar", {}, now=NOW).path
+    ready = await restored(path, home)
+    asked = {gain.text.split(" ")[1] for gain in ready.gains if gain.word == "addresses"}
+    assert asked == {"upstream"} | (set() if there else {"pass_credentials"})

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goodbot import config
+from goodbot.config import toml
 from goodbot.errors import ConfigError, GoodbotError
 from goodbot.home import DATABASE
 from goodbot.naming import TERMINAL
@@ -42,6 +43,8 @@ _LISTS = {
 }
 _ADDRESS = ("host", "hosts", "names", "url", "urls", "base", "endpoint", "gateway", "upstream")
 _PROGRAM = ("program", "binary", "command", "executable")
+_PASSES = "pass_credentials"
+"""The setting with which what programs log in with goes to an address."""
 _SHOWN = 120
 """Characters of a setting that are shown."""
 
@@ -71,8 +74,12 @@ class Authority:
     together: Mapping[str, str] = field(default_factory=dict[str, str])
     """Accounts that are one person, by the key of that person."""
     plugins: frozenset[str] = frozenset()
+    sections: frozenset[str] = frozenset()
+    """Platforms and trackers that are on, as `[connectors.NAME]`."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """All others of the config, by `[section] key`."""
+    unread: bool = False
+    """Whether nothing of its config could be read."""
     notes: tuple[str, ...] = ()
     """What could not be read of it."""
 
@@ -84,24 +91,29 @@ async def read(home: Path, database: Path | None = None) -> Authority:
     """
     database = database or home / DATABASE
     notes: list[str] = []
-    table: dict[str, Any] = {}
     try:
-        settings = config.load(home)
-        table = tomllib.loads(settings.source)
+        config.load(home)
     except ConfigError as error:
         notes.append(f"this goodbot cannot read its config.toml: {error}")
+    found = _table(home)
+    table = found or {}
+    sections = frozenset(
+        f"[{kind}.{name}]"
+        for kind in ("connectors", "tracking")
+        for name in _tables(table.get(kind))
+    )
     connectors = _tables(table.get("connectors"))
     roles, more = dict[str, str](), set[str]()
     for name, section in connectors.items():
         if name == WEB and not section.get("owners"):
             _give(roles, f"{WEB}:{OWNER}", "owner")  # whoever logs in from the machine
         for key, role in _ROLES.items():
-            for id_ in _list(section.pop(key, ())):
+            for id_ in _list(section.pop(key, None)):
                 _give(roles, f"{name}:{id_}", role)
         for key, text in _LISTS.items():
-            more |= {text.format(f"{name}:{id_}") for id_ in _list(section.pop(key, ()))}
+            more |= {text.format(f"{name}:{id_}") for id_ in _list(section.pop(key, None))}
     plugins = _tables(table).get("plugins", {})
-    enabled = frozenset(_list(plugins.pop("enable", ())))
+    enabled = frozenset(_list(plugins.pop("enable", None)))
     together, sharers = dict[str, str](), list[str]()
     if database.is_file():
         try:
@@ -111,8 +123,21 @@ async def read(home: Path, database: Path | None = None) -> Authority:
     flat = {f"{section} {key}".strip(): value for section, key, value in _leaves(table)}
     return Authority(
         roles=roles, more=frozenset(more), sharers=frozenset(sharers), together=together,
-        plugins=enabled, settings=flat, notes=tuple(notes),
+        plugins=enabled, sections=sections, settings=flat, unread=found is None, notes=tuple(notes),
     )  # fmt: skip
+
+
+def _table(home: Path) -> dict[str, Any] | None:
+    """The config, right or wrong: a mistake in it is soon corrected, and then the rest holds.
+
+    None where it is no TOML.
+    """
+    try:
+        return tomllib.loads(toml.read(home / "config.toml"))
+    except FileNotFoundError:
+        return {}
+    except (ConfigError, tomllib.TOMLDecodeError, RecursionError):
+        return None
 
 
 async def _stored(
@@ -150,6 +175,9 @@ def gains(
     """
     again = "" if new else RIGHTS
     found: list[Gain] = []
+    if after.unread:
+        text = "its config.toml may say anything: it cannot be read"
+        found.append(Gain(text=text, word=OWNERS))
     for who, role in sorted(after.roles.items()):
         if LEVELS[role] > LEVELS.get(before.roles.get(who, ""), 0):
             owns = role == "owner"
@@ -173,22 +201,31 @@ def gains(
         Gain(text=f"the plugin {name} is switched on", word=PROGRAMS)
         for name in sorted(after.plugins - before.plugins)
     ]
+    if not new:  # who had a right there has it again
+        on = sorted(after.sections - before.sections)
+        found += [Gain(text=f"{section} is switched on", word=RIGHTS) for section in on]
+
+    def sent(section: str) -> bool:
+        return kept(section) or after.settings.get(f"{section} {_PASSES}") is True
+
     for name in sorted(before.settings.keys() | after.settings.keys()):
         was, is_ = before.settings.get(name), after.settings.get(name)
-        word = _word(name, was, is_, kept) if was != is_ else ""
+        word = _word(name, was, is_, sent) if was != is_ else ""
         if was != is_ and (word or not new):
             found.append(Gain(text=_changed(name, was, is_), word=word))
     order = (OWNERS, ADDRESSES, PROGRAMS, RIGHTS, "")
     return sorted(found, key=lambda gain: order.index(gain.word))
 
 
-def _word(name: str, was: object, is_: object, kept: Callable[[str], bool]) -> str:
+def _word(name: str, was: object, is_: object, sent: Callable[[str], bool]) -> str:
+    """What has to be typed for a setting that differs. `sent`: whether a section's addresses get a token."""
     section, _, key = name.rpartition(" ")
     last = key.rpartition("_")[2]
     if last in _PROGRAM and is_ is not None:
         return PROGRAMS
-    leads = last in _ADDRESS or any("://" in text for one in (was, is_) for text in _texts(one))
-    return ADDRESSES if leads and (section == "[http]" or kept(section)) else ""
+    leads = last in _ADDRESS or any("://" in text for one in (was, is_) for text in _list(one))
+    leads = leads or (key == _PASSES and is_ is True)
+    return ADDRESSES if leads and (section == "[http]" or sent(section)) else ""
 
 
 def _changed(name: str, was: object, is_: object) -> str:
@@ -229,7 +266,9 @@ def _tables(value: object) -> dict[str, dict[str, Any]]:
 
 
 def _list(value: object) -> list[str]:
-    return [str(one) for one in cast("list[object]", value)] if isinstance(value, list) else []
+    """The entries; of what should be a list, and is none, it alone."""
+    entries = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [str(one) for one in entries if one is not None]
 
 
 def _leaves(table: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, str, Any]]:
@@ -240,7 +279,3 @@ def _leaves(table: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, 
             yield from _leaves(cast("dict[str, Any]", value), inner)
         else:
             yield (f"[{section}]" if section else "", key, value)
-
-
-def _texts(value: object) -> list[str]:
-    return [value] if isinstance(value, str) else _list(value)
