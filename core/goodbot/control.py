@@ -23,7 +23,7 @@ from goodbot.app import App
 from goodbot.clock import Clock, SystemClock
 from goodbot.commands.base import Result
 from goodbot.descriptors import ONE_A_TURN, queue
-from goodbot.errors import BusyError, GoodbotError, UsageError
+from goodbot.errors import BusyError, GoodbotError, UsageError, unexpected
 from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
 from goodbot.lock import socket_path
 from goodbot.naming import TERMINAL
@@ -140,7 +140,7 @@ class ControlSocket:
             return _failed(error)
         except Exception as error:
             logger.exception("a command failed")
-            return _failed(GoodbotError(f"{type(error).__name__}: {error}"))
+            return _failed(GoodbotError(unexpected(error)))
         return {"ok": True, "text": result.text, "data": result.data}
 
     def _starting(self) -> dict[str, Any]:

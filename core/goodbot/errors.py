@@ -133,6 +133,22 @@ class FatalConnectorError(ConnectorError):
     """Trying again will not help: a person must act."""
 
 
+def message_of(error: BaseException) -> str:
+    """What an error of anybody's says, in one line, for the end of a sentence; never empty."""
+    if said := " ".join(str(error).split()):
+        return said
+    if isinstance(error, MemoryError):
+        return "there was not enough memory"
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    return f"{type(error).__name__} without a message"
+
+
+def unexpected(error: BaseException) -> str:
+    """A programming error in one line, with its type: `KeyError: 'id'`."""
+    return ": ".join(part for part in (type(error).__name__, " ".join(str(error).split())) if part)
+
+
 @contextmanager
 def boundary(logger: logging.Logger, what: str, *args: object) -> Generator[None]:
     """Keep one plugin's or one task's failure away from the rest: log it, swallow it.

@@ -21,7 +21,9 @@ from goodbot.errors import (
     MissingExtraError,
     RetriableError,
     boundary,
-)
+    message_of,
+    unexpected,
+)  # fmt: skip
 from goodbot.events import CommandEvent, Event, PressEvent, RatingEvent, Receipt, UserRef, Waiting
 from goodbot.naming import instead
 from goodbot.own_model import NoModel, OwnModel
@@ -54,11 +56,9 @@ class Host:
         self._progress = connectors.progress
         self.clock = clock
         self.secrets = Secrets(spec.secrets, environ)
-        self.stopping = asyncio.Event()
-        self.state_dir = state_dir
+        self.stopping, self.state_dir = asyncio.Event(), state_dir
         self._name = spec.name
-        self._dispatcher = dispatcher
-        self._store = store
+        self._dispatcher, self._store = dispatcher, store
         self._errors, self._troubles = connectors.errors, connectors.troubles
         self._time, self._title = connectors.time, spec.title or spec.name
         self._authorization = connectors.authorization
@@ -96,7 +96,7 @@ class Host:
                 self._errors[self._name] = str(error)
             except Exception as error:
                 logger.exception("%s: %s failed", self._name, name, extra=ids)
-                self._errors[self._name] = f"{name} failed: {error}"
+                self._errors[self._name] = f"{name} failed: {message_of(error)}"
 
         spawned = asyncio.create_task(guarded(), name=f"{self._name}: {name}")
         self._tasks.add(spawned)
@@ -240,7 +240,7 @@ class Connectors:
             self.errors[name] = str(error)
         except Exception as error:
             logger.exception("%s did not start", name, extra=ids)
-            self.errors[name] = f"{type(error).__name__}: {error}"
+            self.errors[name] = unexpected(error)
         else:
             self.errors.pop(name, None)
             self._answering.add(name)

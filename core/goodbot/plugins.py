@@ -17,7 +17,7 @@ from goodbot import hookspecs
 from goodbot.backend import BackendSpec
 from goodbot.config.toml import Where
 from goodbot.connector import API_VERSION, ConnectorSpec
-from goodbot.errors import ConfigError, MissingExtraError
+from goodbot.errors import ConfigError, MissingExtraError, unexpected
 from goodbot.events import RatingEvent, Receipt
 from goodbot.models import ModelSpec
 from goodbot.naming import Offered, instead
@@ -83,9 +83,7 @@ class PluginHost:
                 self._register(point.load(), point.name)
             except Exception as error:
                 logger.exception("plugin %s was not loaded", point.name)
-                self._report(
-                    point.name, owner, version, "failed", f"{type(error).__name__}: {error}"
-                )
+                self._report(point.name, owner, version, "failed", unexpected(error))
             else:
                 self._report(point.name, owner, version, "loaded")
         if missing := sorted(wanted - found):

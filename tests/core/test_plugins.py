@@ -132,6 +132,10 @@ class TestLoading:
         assert states == {"bad": ("failed", "RuntimeError: no such moon"), "good": ("loaded", "")}
         assert "plugin bad was not loaded" in caplog.text
 
+    def test_one_that_fails_without_a_word_is_told_by_its_kind(self, installed: Installed) -> None:
+        installed.add("bad", "raise MemoryError")
+        assert installed.load() == {"bad": ("failed", "MemoryError")}
+
     def test_an_unknown_hook_is_a_failure_of_its_plugin(self, installed: Installed) -> None:
         installed.add("typo", "@hookimpl\ndef on_ratign(event): pass")
         installed.add("other", "@hookimpl\ndef on_rating(event): pass")

@@ -18,6 +18,7 @@ from goodbot.doctor import (
     settings,
 )
 from goodbot.doctor.checks import fail
+from goodbot.errors import unexpected
 from goodbot.setup import Check, Examined, Probe
 
 
@@ -54,7 +55,7 @@ def of_plugins(examined: Examined) -> list[Probe]:
         try:
             found += [_signed(plugin, probe) for probe in _offered(offer)]
         except Exception as error:
-            found.append(_broken(plugin, f"{type(error).__name__}: {error}"))
+            found.append(_broken(plugin, unexpected(error)))
     return found
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from goodbot.clock import SystemClock
 from goodbot.doctor.checks import fail, failed
-from goodbot.errors import GoodbotError
+from goodbot.errors import GoodbotError, unexpected
 from goodbot.setup import Check, CheckState, Examined, Probe
 
 _GRACE = 1.0
@@ -67,7 +67,7 @@ async def _checks(probe: Probe, examined: Examined) -> Sequence[Check]:
     except GoodbotError as error:
         return [failed(probe.name, error)]
     except BaseException as error:  # also a plugin that calls `sys.exit`
-        return [fail(probe.name, f"this probe failed: {type(error).__name__}: {error}")]
+        return [fail(probe.name, f"this probe failed: {unexpected(error)}")]
     if all(isinstance(check, Check) for check in checks):  # pyright: ignore[reportUnnecessaryIsInstance]
         return checks
     return [fail(probe.name, "this probe failed: it returned something else than checks")]

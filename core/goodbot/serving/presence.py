@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from goodbot.adapters.registry import AdapterRegistry
 from goodbot.clock import Clock
-from goodbot.errors import GoodbotError, ServerError
+from goodbot.errors import GoodbotError, ServerError, message_of
 from goodbot.server import Server
 from goodbot.training.tenancy import Tenancy
 
@@ -124,7 +124,7 @@ class Presence:
                 if self._coming is not None or not self._server.healthy():
                     await self.come()
         except (GoodbotError, TimeoutError) as error:
-            logger.error("the model does not come back: %s", error)
+            logger.error("the model does not come back: %s", message_of(error))
             return False
         return True
 

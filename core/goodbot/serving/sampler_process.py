@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from goodbot import processes
 from goodbot.backend import BackendSpec
-from goodbot.errors import AdapterError, ServerError
+from goodbot.errors import AdapterError, ServerError, message_of
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class SamplerProcess:
                 line = await process.stdout.readline() if process.stdout else b""
                 first = _answer(line) if line else {"reason": "the sampler process ended at once"}
         except (TimeoutError, OSError, ValueError) as error:
-            first = {"reason": f"the sampler process did not come up ({error})"}
+            first = {"reason": f"the sampler process did not come up ({message_of(error)})"}
         finally:
             if first.get("event") != "ready":
                 await self.stop()

@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from goodbot.errors import unexpected
 from goodbot.tracking.spec import TrackedRun, Tracker
 
 _INTERRUPTED = "interrupted"
@@ -29,7 +30,7 @@ def main(arguments: list[str], lines: Iterable[str]) -> int:
     try:
         feed(arguments[0], (json.loads(line) for line in lines))
     except Exception as error:
-        sys.stderr.write(f"\n{type(error).__name__}: {' '.join(str(error).split())[:300]}\n")
+        sys.stderr.write(f"\n{unexpected(error)[:300]}\n")
         return 1
     return 0
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.clock import Clock
-from goodbot.errors import GoodbotError, boundary
+from goodbot.errors import GoodbotError, boundary, message_of
 from goodbot.server import Server
 from goodbot.store import Store, runs
 from goodbot.training import absence, peaks
@@ -157,7 +157,7 @@ class Tenancy:
                 return
             why = "This server cannot give its memory back now, so both stay."
         except (GoodbotError, OSError) as error:
-            why = f"The server could not give its memory back ({error}), so both stay."
+            why = f"The server could not give its memory back ({message_of(error)}), so both stay."
         logger.warning("memory: %s", why)
         await self._end()
         if self.plan is not None:

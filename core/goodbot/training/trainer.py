@@ -22,7 +22,7 @@ from goodbot.adapters import AdapterRegistry
 from goodbot.backend import BackendSpec
 from goodbot.clock import Clock
 from goodbot.config import TrainingConfig
-from goodbot.errors import GoodbotError, TrainingError, boundary
+from goodbot.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.events import Message
 from goodbot.plugins import PluginHost
 from goodbot.ratings import RewardPolicy
@@ -110,7 +110,7 @@ class Trainer:
             raise
         except Exception as error:
             logger.exception("run %d", run, extra={"run": run})
-            verdict = Verdict(run=run, state="failed", reason=f"{type(error).__name__}: {error}")
+            verdict = Verdict(run=run, state="failed", reason=unexpected(error))
         finally:
             self.progress = None
         await self._finish(verdict)

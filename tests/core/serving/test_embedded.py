@@ -55,6 +55,16 @@ async def ask(server: EmbeddedServer, text: str) -> str:
     return whole[0].text
 
 
+async def test_a_sampler_that_does_not_come_up_in_time_is_told_so(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler_process, "_START_SECONDS", 0.0)
+    server = EmbeddedServer(None, server_parts(SPEC, fake.path))
+    with pytest.raises(ServerError, match=r"did not come up \(it took too long\)"):
+        await server.start()
+    await server.stop()
+
+
 async def test_a_hanging_sampler_is_ended_and_comes_back(server: EmbeddedServer) -> None:
     assert await ask(server, "Hello?") == "v0 says: Hello?"
     freeze(server)

@@ -322,6 +322,19 @@ async def test_what_has_stopped_a_connector_is_not_taken_back_with_its_trouble(
         assert (await bot.status())["connectors"]["web"] == "the token was withdrawn"
 
 
+async def test_what_stops_a_connector_without_a_word_is_named(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async def dies() -> None:
+        async with asyncio.timeout(0):
+            await asyncio.Event().wait()
+
+    async with served(tmp_path, unused_tcp_port) as (bot, site):
+        await asyncio.wait({site.host.spawn(dies(), "poll")})
+        said = (await bot.status())["connectors"]["web"]
+        assert said == "poll failed: it took too long"
+
+
 async def test_a_recording_host_has_a_real_server_for_pages(tmp_path: Path) -> None:
     host = RecordingHost(SPEC, state_dir=tmp_path)
     port = int(host.address.rpartition(":")[2])

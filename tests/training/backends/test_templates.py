@@ -69,6 +69,7 @@ def test_all_that_is_said_is_in_the_prompt(name: str, shape: str, tmp_path: Path
         ("{% for m in messages %}{{ m['words'] }}{% endfor %}", "leaves out what is said"),
         ("{{ raise_exception('never again') }}", "never again"),
         ("{{ messages[0]['content'] / 0 }}", "unsupported operand"),
+        ("{{ messages[0]['content'] * 99999999999999 }}", "used: there was not enough memory. "),
     ],
 )
 def test_a_template_that_cannot_be_used_is_a_sentence(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.backend import TokenizedTurn
-from goodbot.errors import TrainingError
+from goodbot.errors import TrainingError, message_of
 from goodbot.events import Message
 from goodbot.own_model import without_tools
 from goodbot.plain import in_parts, plainer, without_system
@@ -177,7 +177,7 @@ class Chat:
             try:
                 shown = self._written(way(_PROBE), [], answer=True)
             except Exception as error:  # a template is a program: it may fail in any way
-                refused = " ".join(str(error).split())[:300]
+                refused = message_of(error)[:300]
                 continue
             if all(message["content"] in shown for message in _PROBE):
                 return way
