@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -149,7 +150,8 @@ def socket_path(directory: Path, name: str) -> Path:
     if short is None:
         return directory / name
     place = short.parent
-    place.mkdir(mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):  # also a file, or a link that leads nowhere
+        place.mkdir(mode=0o700)
     info = os.lstat(place)
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
         raise StoreError(f"{place} is not a private directory of ours: remove it")

@@ -66,7 +66,7 @@ async def test_rollback_asks_back_for_exactly_what_it_does(tmp_path: Path) -> No
         assert "This keeps the base model, which answers already" in again.text
 
 
-async def test_a_confirmation_is_of_one_person_and_one_minute(tmp_path: Path) -> None:
+async def test_m1_a_confirmation_is_of_one_person_and_one_minute(tmp_path: Path) -> None:
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, clock=clock) as bot:
         answer = await bot.say("Hello?")
@@ -79,6 +79,16 @@ async def test_a_confirmation_is_of_one_person_and_one_minute(tmp_path: Path) ->
         assert late.offer == (RESET,)
         assert late.text.startswith("Nothing was done: that counts within a minute of the question")
         assert "left out;" in (await bot.chat.press(answer, RESET.action)).text
+
+
+async def test_m2_the_answer_to_a_question_counts_once(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("reset")
+        assert "left out;" in await bot.command("reset", "yes")
+        again = await bot.chat.command("reset", "yes")
+        assert again.text.startswith("Nothing was done: that counts within a minute")
+        assert again.offer == (RESET,), "it is asked anew"
+        assert len(await rows(bot.store, "SELECT 1 FROM quarantines")) == 1
 
 
 async def test_a_stranger_who_presses_learns_nothing_and_leaves_a_trace(tmp_path: Path) -> None:

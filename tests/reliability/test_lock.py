@@ -7,11 +7,14 @@ import errno
 import os
 import signal
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from goodbot.errors import BusyError, StoreError, StoreFullError
-from goodbot.lock import HomeLock, prepare_home
+from goodbot.lock import HomeLock, prepare_home, socket_path
 
 from tests.core.builders import check, open_bot
 
@@ -134,6 +137,62 @@ def test_b14_a_home_that_is_a_link_is_told_by_what_it_leads_to(tmp_path: Path) -
     link.symlink_to(tmp_path / "nothing")
     with pytest.raises(StoreError, match=f"{link} is a link"):
         prepare_home(link)
+
+
+def test_m4_a_home_that_another_user_has_prepared_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    prepare_home(home)
+    monkeypatch.setattr(os, "geteuid", lambda: home.stat().st_uid + 1)
+    with pytest.raises(StoreError, match=f"{home} belongs to another user"):
+        prepare_home(home)
+
+
+def test_m4_a_link_that_comes_between_two_looks_at_the_home_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, home, make = tmp_path / "real", tmp_path / "home", Path.mkdir
+    real.mkdir()
+
+    def too_late(path: Path, *args: Any, **options: Any) -> None:
+        path.symlink_to(real)
+        make(path, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", too_late)
+    with pytest.raises(StoreError, match=f"{home} is not a directory"):
+        prepare_home(home)
+
+
+def _anothers(place: Path, patch: pytest.MonkeyPatch) -> None:
+    uid = os.geteuid() + 1
+    place.rename(place.with_name(f"goodbot-{uid}"))
+    patch.setattr(os, "geteuid", lambda: uid)
+
+
+PREPARED: dict[str, Callable[[Path, pytest.MonkeyPatch], object]] = {
+    "another user's": _anothers,
+    "open to a group": lambda place, _: place.chmod(0o710),
+    "open to all": lambda place, _: place.chmod(0o701),
+    "a link": lambda place, _: place.symlink_to(place.rename(place.with_name("x"))),
+    "a dangling link": lambda place, _: place.rmdir() or place.symlink_to("x"),
+    "a file": lambda place, _: place.rmdir() or place.touch(mode=0o600),
+}
+
+
+@pytest.mark.parametrize("case", PREPARED)
+def test_m4_a_place_for_sockets_that_others_have_prepared_is_refused(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    home = tmp_path / ("long" * 40)
+    place = socket_path(home, "x.sock").parent
+    assert (place.parent, place.stat().st_mode & 0o777) == (tmp_path, 0o700)
+    assert socket_path(home, "x.sock").parent == place, "ours is taken again"
+    PREPARED[case](place, monkeypatch)
+    with pytest.raises(StoreError, match="not a private directory of ours: remove it"):
+        socket_path(home, "x.sock")
 
 
 def test_b15_a_full_disk_is_told_where_the_lock_is_taken(

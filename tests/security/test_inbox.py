@@ -52,6 +52,7 @@ async def test_a_rater_sees_the_shared_channels_and_nobody_else_s_chat(
 async def test_who_logged_in_from_a_chat_sees_that_chat_too(
     tmp_path: Path, unused_tcp_port: int
 ) -> None:
+    """M5: but nobody's by the name of one of the browser's own accounts."""
     async with served(tmp_path, unused_tcp_port, web=PEOPLE) as (bot, site):
         said = await answers(bot)
         assert names(await site.inbox("loopback:rater"), said) == {"rater", "room"}

@@ -120,6 +120,18 @@ async def test_plain_words_and_numbers_and_the_owner_count_as_no_guess(tmp_path:
         assert (await send(bot, right))[1].outcome is Outcome.PAIRED
 
 
+async def test_m3_no_number_of_plain_words_or_numbers_locks_the_code(tmp_path: Path) -> None:
+    """All are of the code's length and alphabet, and more than the guesses that lock it."""
+    async with open_bot(tmp_path) as bot:
+        right = await code(bot)
+        for text in ("STRANGER", "aberdeen", "everyday", "TREASURE", "sandbags", "Umbrages"):
+            await send(bot, text)
+        for number in range(22334455, 22334455 + 2 * pairing.MAX_FAILURES):
+            await send(bot, str(number))
+        assert (await bot.status())["pairing_locked"] == []
+        assert (await send(bot, right))[1].outcome is Outcome.PAIRED
+
+
 async def test_without_an_open_code_nothing_is_counted(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         for wrong in WRONG:
