@@ -8,7 +8,6 @@ import dataclasses
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import goodbot_connectors.discord as plugin
 import pytest
@@ -41,6 +40,7 @@ from goodbot_connectors.discord import SPEC
 
 from tests.connectors.discord import schema
 from tests.connectors.discord.peer import ENVIRON, DiscordPeer
+from tests.connectors.stalling import stalled
 from tests.core.builders import Fake, check_store, rows, until
 from tests.end_to_end.beside import goodbot
 from tests.support import patience, require
@@ -169,26 +169,17 @@ async def test_with_the_database_stalled_2_9_seconds_a_press_is_answered_in_time
     async with on_virtual_time() as peer, real_goodbot(peer, tmp_path) as app:
         discord, ada = peer.discord, peer.people["ada"]
         answer = await answered(peer, app)
-        write, stalling, committed = app.store.write, asyncio.Event(), asyncio.Event()
-
-        async def stalled(operation: Any, **how: Any) -> Any:
-            stalling.set()
-            await discord.clock.sleep(2.9)
-            done = await write(operation, **how)
-            committed.set()
-            return done
-
-        with mock.patch.object(app.store, "write", stalled):
+        with stalled(app, discord.clock, 2.9) as stalls:
             press = ada.presses(answer, lambda one: peer.action(one["custom_id"]) == "good")
-            await until(stalling.is_set)
-            while not press.answer and not committed.is_set():
+            await until(stalls.begins.is_set)
+            while not press.answer and not stalls.committed.is_set():
                 await pass_time(discord, 0.1)
             assert press.answered_at - press.started < 3.0, "Discord waits no longer"
             assert press.answer.startswith("deferred"), "which promises nothing"
-            assert not committed.is_set()
+            assert not stalls.committed.is_set()
             assert ada.notices == []
             await pass_time(discord, 3.0)
-            await until(committed.is_set)
+            await until(stalls.committed.is_set)
         await settled(peer, lambda: any("Good" in ada.read(n) for n in ada.notices))
         assert await rated(app) == [(1.0,)]
         assert await rows(app.store, "SELECT COUNT(*) FROM events") == [(1,)]

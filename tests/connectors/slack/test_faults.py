@@ -8,7 +8,6 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 from urllib.parse import urlencode
 
 import aiohttp
@@ -27,6 +26,7 @@ from goodbot_connectors.slack import SPEC, transport
 
 from tests.connectors.slack.conftest import VIRTUAL, pass_time
 from tests.connectors.slack.peer import EMOJI, SlackPeer
+from tests.connectors.stalling import stalled
 from tests.core.builders import Fake, rows, until
 from tests.end_to_end.beside import goodbot
 from tests.support import free_port
@@ -104,24 +104,16 @@ async def test_with_the_database_stalled_2_9_seconds_slack_is_told_in_time_and_a
 ) -> None:
     answer = await answered(slack, app)
     await slack.settled()
-    write, stalling, committed = app.store.write, asyncio.Event(), asyncio.Event()
-
-    async def stalled(operation: Any, **how: Any) -> Any:
-        stalling.set()
-        await slack.clock.sleep(2.9)
-        done = await write(operation, **how)
-        committed.set()
-        return done
-
-    with mock.patch.object(app.store, "write", stalled):
+    with stalled(app, slack.clock, 2.9) as stalls:
         slack.people.react("ada", answer.channel, answer.ts, "+1")
         delivery = slack.outbox.log[-1]
-        await until(stalling.is_set)
+        await until(stalls.begins.is_set)
         await pass_time(slack, 2.85)
-        assert (delivery.state, delivery.attempts, committed.is_set()) == ("pending", 1, False)
+        assert (delivery.state, delivery.attempts) == ("pending", 1)
+        assert not stalls.committed.is_set()
         await pass_time(slack, 0.06)
         await until(lambda: delivery.state == "acknowledged")
-        assert committed.is_set()
+        assert stalls.committed.is_set()
     assert delivery.attempts == 1, "within Slack's three seconds"
     await pass_time(slack, 5.0)
     assert await rated(app) == [(1.0,)]
@@ -133,19 +125,12 @@ async def test_with_the_database_stalled_too_long_slack_tells_it_again_and_it_co
 ) -> None:
     answer = await answered(slack, app)
     await slack.settled()
-    write, stalls = app.store.write, list[Any]()
-
-    async def stalled(operation: Any, **how: Any) -> Any:
-        stalls.append(operation)
-        await slack.clock.sleep(3.5)
-        return await write(operation, **how)
-
-    with mock.patch.object(app.store, "write", stalled):
+    with stalled(app, slack.clock, 3.5) as stalls:
         slack.people.react("ada", answer.channel, answer.ts, "+1")
         delivery = slack.outbox.log[-1]
-        await until(lambda: len(stalls) == 1)
+        await until(lambda: stalls.begun == 1)
         await pass_time(slack, 3.2)
-        await until(lambda: len(stalls) == 2)
+        await until(lambda: stalls.begun == 2)
         await pass_time(slack, 0.4)
         await until(lambda: rated(app))
         assert (delivery.state, delivery.attempts) == ("pending", 2), "that was too late"

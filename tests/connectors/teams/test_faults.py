@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import aiohttp
 import pytest
@@ -22,6 +21,7 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors import teams as plugin
 from goodbot_connectors.teams import SPEC
 
+from tests.connectors.stalling import stalled
 from tests.connectors.teams.conftest import VIRTUAL, pass_time
 from tests.connectors.teams.peer import TeamsPeer
 from tests.connectors.teams.test_auth_live import section
@@ -87,25 +87,16 @@ async def test_with_the_database_stalled_14_seconds_teams_is_told_in_time_and_af
 ) -> None:
     answer = await answered(peer, app)
     await teams.settled()
-    write, committed = app.store.write, asyncio.Event()
-    stalling = asyncio.Event()
-
-    async def stalled(operation: Any, **how: Any) -> Any:
-        stalling.set()
-        await teams.clock.sleep(14.0)
-        done = await write(operation, **how)
-        committed.set()
-        return done
-
-    with mock.patch.object(app.store, "write", stalled):
+    with stalled(app, teams.clock, 14.0) as stalls:
         peer.people["ada"].reacts(answer, "like")
         delivery = teams.outbox.log[-1]
-        await until(stalling.is_set)
+        await until(stalls.begins.is_set)
         await pass_time(teams, 13.5)
-        assert (delivery.state, delivery.attempts, committed.is_set()) == ("pending", 1, False)
+        assert (delivery.state, delivery.attempts) == ("pending", 1)
+        assert not stalls.committed.is_set()
         await pass_time(teams, 0.75)
         await until(lambda: delivery.state == "acknowledged")
-        assert committed.is_set()
+        assert stalls.committed.is_set()
     assert delivery.attempts == 1, "within the fifteen seconds of Teams"
     assert await rated(app) == [(1.0,)]
 
@@ -116,17 +107,10 @@ async def test_with_the_database_stalled_too_long_teams_tells_it_again_and_it_co
 ) -> None:
     answer = await answered(peer, app)
     await teams.settled()
-    write, stalls = app.store.write, list[Any]()
-
-    async def stalled(operation: Any, **how: Any) -> Any:
-        stalls.append(operation)
-        await teams.clock.sleep(18.0)
-        return await write(operation, **how)
-
-    with mock.patch.object(app.store, "write", stalled):
+    with stalled(app, teams.clock, 18.0) as stalls:
         peer.people["ada"].reacts(answer, "like")
         delivery = teams.outbox.log[-1]
-        await until(lambda: len(stalls) >= 1)
+        await until(stalls.begins.is_set)
         await pass_time(teams, 20.0)
         await until(lambda: delivery.attempts >= 2)
     while delivery.state == "pending":
