@@ -68,15 +68,15 @@ test: $(VENV)/installed-test $(PEERS)
 # nothing but loopback; without it each of them says why.
 test-real: $(VENV)/installed-test
 	-@$(BIN)/python -m tests.real.model
-	nice -n 19 $(BIN)/python -m pytest -m real -rs --timeout 900 $(ARGS)
+	nice -n 19 $(BIN)/python -m pytest -m real -rsfE --timeout 900 $(ARGS)
 
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test
-	$(BIN)/python -m pytest -m serving -rs $(ARGS)
+	$(BIN)/python -m pytest -m serving -rsfE $(ARGS)
 
 # Against real agents and clients, pinned in tests/agents/programs.py; the first run installs them.
 test-agents: $(VENV)/installed-test
-	$(BIN)/python -m pytest -m agents -rs --timeout 600 $(ARGS)
+	$(BIN)/python -m pytest -m agents -rsfE --timeout 600 $(ARGS)
 
 check: $(VENV)/installed-all
 	$(BIN)/ruff check
