@@ -31,6 +31,18 @@ def agree(causal: Any, turns: list[Turn], allowed: float) -> None:
         np.testing.assert_allclose(own, yardstick.own_logprobs(causal, turn), atol=allowed)
 
 
+def nearly(turns: list[Turn], found: list[np.ndarray]) -> None:
+    """Eight bits a weight: most tokens are hardly off, and none is far.
+
+    Tokens are off by .02 to .05 on average, and without the adapter by .09 to .20. The worst token of an
+    answer is off by .07 to .38, so a limit on that would be a matter of luck.
+    """
+    pairs = zip(turns, found, strict=True)
+    apart = np.concatenate([np.abs(np.subtract(t.logprobs, t.lifts) - own) for t, own in pairs])
+    assert apart.mean() < 0.08, apart
+    assert apart.max() < 1.0, apart
+
+
 def differs(causal: Any, turns: list[Turn]) -> bool:
     return any(
         np.abs(np.subtract(t.logprobs, t.lifts) - yardstick.own_logprobs(causal, t)).max() > 0.02
@@ -84,7 +96,8 @@ def test_a_gguf_model_says_nearly_what_the_bot_says(pupil: Pupil, tmp_path: Path
         str(tmp_path), gguf_file=out.name, dtype=torch.float32
     )
     assert causal.config.num_key_value_heads == KEY_HEADS
-    agree(causal.eval(), pupil.after, 0.25)
+    causal = causal.eval()
+    nearly(pupil.after, [yardstick.own_logprobs(causal, turn) for turn in pupil.after])
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(tmp_path), gguf_file=out.name)
     for turn in pupil.after:
         assert tokenizer.decode(turn.prompt) == pupil.bot.text(turn.prompt)
@@ -98,11 +111,12 @@ def test_llama_cpp_reads_the_gguf_model(pupil: Pupil, tmp_path: Path) -> None:
     )
     out = exported(pupil, "gguf-model", tmp_path / "v1.gguf")
     model = llama_cpp.Llama(str(out), logits_all=True, n_ctx=512, verbose=False)
+    every = list[np.ndarray]()
     for turn in pupil.after:
         model.reset()
         model.eval([*turn.prompt, *turn.tokens])
         rows = np.asarray(model.scores)[len(turn.prompt) - 1 :][: len(turn.tokens)]
         heated = rows.astype(np.float64) / turn.temperature
         heated -= np.logaddexp.reduce(heated, axis=1)[:, None]
-        found = heated[np.arange(len(turn.tokens)), turn.tokens]
-        np.testing.assert_allclose(np.subtract(turn.logprobs, turn.lifts), found, atol=0.3)
+        every.append(heated[np.arange(len(turn.tokens)), turn.tokens])
+    nearly(pupil.after, every)
