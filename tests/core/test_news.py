@@ -101,6 +101,26 @@ async def test_a_milestone_is_told_once_whatever_is_undone(tmp_path: Path) -> No
         assert len(told(bot)) == 1
 
 
+async def test_of_a_round_of_very_many_a_rating_counts_so_far_only_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(raters, "_COUNTED", 3)
+    async with open_bot(tmp_path) as bot:
+        said = [await bot.command("good", answer.turn) for answer in await ask(bot, 5)]
+        assert [one.split(".")[1].strip() for one in said] == [
+            "1 of 8 until the next training", "2 of 8 until the next training",
+            *["3 or more of 8 for the next training"] * 3,
+        ]  # fmt: skip
+        assert not any("more and" in one for one in said)
+        status = await bot.status()
+        assert (status["ratings"], status["needed"]) == (5, 8)
+        assert status["next"] == "5 of 8 ratings until the next training"
+        for answer in await ask(bot, 2):
+            await bot.command("good", answer.turn)
+        [last] = await ask(bot, 1)
+        assert (await bot.command("good", last.turn)).startswith("Good. 3 or more of 8 for")
+
+
 async def test_a_command_has_it_in_its_answer_and_no_second_message_comes(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answers = await ask(bot, 2)

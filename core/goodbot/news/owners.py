@@ -27,7 +27,7 @@ from goodbot.store import (
 )
 from goodbot.store.adapters import PINNED, AdapterRow
 from goodbot.store.claimable import Pool
-from goodbot.training.scheduler import Readiness
+from goodbot.training.readiness import Readiness
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,8 @@ from goodbot.store.claimable import Pool
 from goodbot.store.ledger import LabelChange
 
 _OPEN = 1000
+_COUNTED = 1000
+"""A rating counts what waits up to here: it costs the same however much does."""
 _ADVICE = "Rate good answers too: a bot that hears only “bad” does not learn what you like."
 _STREAK = (
     f"Your last {news.STREAK} ratings were all “bad”. Rate good answers too: from “bad” alone "
@@ -53,6 +55,7 @@ class Progress:
     def __init__(self, pool: Pool, min_ratings: int, schedule: str = "auto") -> None:
         self._pool = pool
         self._needed = min_ratings
+        self._counted = min(min_ratings, _COUNTED)
         self._schedule = schedule
         self._milestones = milestones(min_ratings)
         self._told: set[str] = set()
@@ -68,8 +71,8 @@ class Progress:
         `person` is the account that it came from, `connector:id`; `change` what it did to their
         label. What it says is what the label came to, not what was asked.
         """
-        level = await news.level(db, self._pool, person, self._needed, turn)
-        counted = progress(level.available, self._needed, rests=level.rests)
+        level = await news.level(db, self._pool, person, self._counted, turn)
+        counted = self._progress(level)
         if not _became(event, change):
             stands = (await ledger.labels(db, turn)).get(level.rater)
             if not _done(event, change, stands):
@@ -116,7 +119,7 @@ class Progress:
             async def look(
                 db: aiosqlite.Connection, person: str = person, counts: bool = latest
             ) -> list[Notice]:
-                level = await news.level(db, self._pool, person, self._needed)
+                level = await news.level(db, self._pool, person, self._counted)
                 words = await self._words(db, level, counts=counts)
                 return self._notices(words, level, person)
 
@@ -128,7 +131,7 @@ class Progress:
     ) -> dict[str, str]:
         """What is not told yet, by key; `counts`: it is this rater who brought the round here."""
         found: dict[str, str] = {}
-        reached = [m for m in self._milestones if m <= level.available < self._needed]
+        reached = [m for m in self._milestones if m <= level.available < self._counted]
         if counts and reached:
             key = f"{_MILESTONE}{self._pool.scope} {self._pool.model} {level.round} {reached[-1]}"
             if await self._is_new(db, key):
@@ -141,9 +144,7 @@ class Progress:
 
     def _notices(self, words: dict[str, str], level: news.Level, person: str) -> list[Notice]:
         """As messages, which nobody has asked for: they say what they are about."""
-        counted = (
-            f"Your rating counts: {progress(level.available, self._needed, rests=level.rests)}"
-        )
+        counted = f"Your rating counts: {self._progress(level)}"
         return [
             Notice(
                 key=key,
@@ -153,6 +154,10 @@ class Progress:
             )
             for key, sentence in words.items()
         ]
+
+    def _progress(self, level: news.Level) -> str:
+        more = level.available == self._counted < self._needed
+        return progress(level.available, self._needed, at_least=more, rests=level.rests)
 
     async def _is_new(self, db: aiosqlite.Connection, key: str) -> bool:
         if key not in self._told and await news.told(db, key):
@@ -222,8 +227,10 @@ def _said(event: RatingEvent) -> str:
     return "Good" if value > 0 else "Bad"
 
 
-def progress(available: int, needed: int, *, rests: bool = False) -> str:
-    """How far the next training is, in one sentence."""
+def progress(available: int, needed: int, *, at_least: bool = False, rests: bool = False) -> str:
+    """How far the next training is, in one sentence; with `at_least` there may be more available."""
+    if at_least:
+        return f"{available} or more of {needed} for the next training."
     if available < needed:
         return f"{available} of {needed} until the next training."
     once = " once an owner says `/rl resume`" if rests else ""

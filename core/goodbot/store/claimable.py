@@ -48,8 +48,9 @@ _TRAINED = (
 _REPEATABLE = 5000
 """Of the answers that a run may repeat, so many of the newest."""
 _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
-# What the reward policy makes nothing of (`rated` 2) is not counted: it would not be claimed either.
-_COUNTED = " AND t.rated = 1"
+# What the reward policy makes nothing of (`rated` 2) is not counted: it would not be claimed either. In the
+# words of the index `turns_claimable`, so that nothing is read of what is not counted.
+_COUNTED = " AND (t.rated = 1 AND t.trainable) = 1 AND (t.answered_by <> '') IN (0, :others)"
 # Every rating counts: so the private answers of those who share are looked up by their names, and those
 # that wait for consent, however many, are not read. (`+` keeps SQLite from comparing another way than
 # the index does.)

@@ -218,14 +218,17 @@ async def last_runs(
     ]  # fmt: skip
 
 
-async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int) -> int:
-    """Ratings of the pool's model that teach something and came after a run had claimed its own."""
+async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int, limit: int) -> int:
+    """Ratings of the pool's model that teach something and came after a run had claimed its own.
+
+    Counted up to `limit`.
+    """
     rows = await fetch(
         db,
-        "SELECT count(*) FROM labels l JOIN turns t ON t.id = l.turn, runs r"
-        " WHERE r.id = ? AND (t.scope, t.model) = (?, ?) AND t.rated = 1"
-        " AND l.event_seq > r.last_event_seq",
-        (run, pool.scope, pool.model),
+        "SELECT count(*) FROM (SELECT 1 FROM runs r CROSS JOIN events e ON e.seq > r.last_event_seq"
+        " CROSS JOIN labels l ON l.turn = e.turn AND l.event_seq = e.seq JOIN turns t ON t.id = l.turn"
+        " WHERE r.id = ? AND (t.scope, t.model) = (?, ?) AND t.rated = 1 LIMIT ?)",
+        (run, pool.scope, pool.model, limit),
     )
     (count,) = first(rows) or (0,)
     return count

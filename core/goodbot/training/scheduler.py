@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from goodbot.pressure import Gauge
 from goodbot.store import Store, access, adapters, claimable, runs
 from goodbot.store.progress import Underway
 from goodbot.training.going_live import Verdict
+from goodbot.training.readiness import Readiness
 from goodbot.training.trainer import STOPPED, Trainer
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 _CHECK_SECONDS = 30.0
 _BURST_SECONDS = 0.05
 """Ratings may come by the thousand, and a look costs as much as one of them: they are collected so long."""
+_BURST_COUNTED = 1000
+"""So much may a look count for that; after one that counts more they are collected longer, in proportion."""
 _PRESSURE_SECONDS = 10.0
 """How often it looks, while a run is under way, whether the machine is needed for something else."""
 _PATIENCE_SECONDS = 600.0
@@ -35,20 +37,6 @@ _PATIENCE_SECONDS = 600.0
 CANCELLED = "it was cancelled"
 _TRIES = 3
 """After so many failures in a row it waits for a person, or for a fifth of new ratings."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Readiness:
-    """Whether a run is due, and the one sentence that says why or why not."""
-
-    due: bool
-    why: str
-    enough: int = 1
-    """The least that a run which is due may claim: ties count among what is available, but train nothing."""
-    urgent: bool = False
-    """A tainted adapter answers until this run has replaced it."""
-    interrupted: bool = False
-    """A run waits to go on."""
 
 
 class Scheduler:
@@ -75,6 +63,8 @@ class Scheduler:
         self._automatic = False
         """Whether the run that is or was the last gives way to others."""
         self._stops = 0
+        self._burst = _BURST_SECONDS
+        """How long ratings are collected after the last look."""
         self._barren = False
         """The last start found nothing to claim, or could not."""
 
@@ -105,13 +95,14 @@ class Scheduler:
         try:
             while True:
                 self._wake.clear()
+                self._burst = _BURST_SECONDS
                 seconds, looked = _CHECK_SECONDS, self._clock.monotonic()
                 if self.training:
                     seconds = await self._give_way()
                 else:
                     with boundary(logger, "training could not start"):
                         seconds = min(seconds, await self._look())
-                await woken(self._wake, self._clock, seconds, not_before=looked + _BURST_SECONDS)
+                await woken(self._wake, self._clock, seconds, not_before=looked + self._burst)
         finally:
             await self.suspend()
 
@@ -128,6 +119,7 @@ class Scheduler:
         stops = self._stops
         tainted = await self._tainted()  # before: what an undo taints meanwhile may train anew
         readiness = await self.readiness()
+        self._burst = _BURST_SECONDS * max(1.0, readiness.counted / _BURST_COUNTED)
         if readiness.interrupted and await self._trainer.resumable() is None:
             readiness = await self.readiness()  # that run could not go on, and is given up
         if not readiness.due or (readiness.urgent and self._barren):
@@ -152,14 +144,12 @@ class Scheduler:
 
     async def readiness(self) -> Readiness:
         """Whether an automatic run is due now."""
-        needed = self._config.min_ratings
-        # Every rating asks for this: all are counted only once nothing else is in the way.
-        available = await self._store.read(lambda db: claimable.available(db, self._pool, needed))
+        needed, available = self._config.min_ratings, 0
 
         def answer(due: bool, why: str) -> Readiness:
             return Readiness(
                 due=due, why=why, enough=enough, urgent=bool(retrain),
-                interrupted=waiting is not None,
+                interrupted=waiting is not None, counted=available,
             )  # fmt: skip
 
         retrain = await self._store.read(lambda db: access.switch(db, self._retrain))
@@ -175,6 +165,8 @@ class Scheduler:
             return answer(False, self._objection)
         if waiting is not None:
             return await self._to_go_on(answer, waiting)
+        # Every rating asks for this: all are counted only once nothing else is in the way.
+        available = await self._store.read(lambda db: claimable.available(db, self._pool, needed))
         if available < enough:
             return answer(False, f"{available} of {needed} ratings until the next training")
         if held := await self._held_back():
@@ -224,8 +216,10 @@ class Scheduler:
             return ""
         if last[0].state == "failed" and len(last) < _TRIES:
             return ""
-        fresh = await self._store.read(lambda db: runs.labels_since(db, self._pool, last[0].id))
         wanted = max(1, self._config.min_ratings // 5)
+        fresh = await self._store.read(
+            lambda db: runs.labels_since(db, self._pool, last[0].id, wanted)
+        )
         if fresh >= wanted:
             return ""
         told = "was cancelled" if cancelled else f"{last[0].state} ({last[0].reason})"

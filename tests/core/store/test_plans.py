@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from goodbot.events import CaptureEvent, ChannelKind, OrderKey
 from goodbot.store import claimable, people, suspects, turns
 from goodbot.store.claimable import Pool
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
+from goodbot.testing import VirtualClock
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rate, turn
 
@@ -153,3 +156,97 @@ async def test_what_is_counted_quickly_is_what_may_be_claimed(tmp_path: Path) ->
             assert counted == standing.available
             several += 0 < counted < standing.available + standing.waiting_for_consent
     assert several > 20
+
+
+# -- a rating costs the same however many wait
+
+
+async def instructions(
+    bot: Bot, work: Callable[[], Awaitable[Any]], *, reading: bool = False
+) -> int:
+    """SQLite's instructions on the writing or the reading connection meanwhile."""
+    ticks: list[None] = []
+    db: Any = bot.store._reading if reading else bot.store._writing
+    await db.set_progress_handler(lambda: ticks.append(None), 1)
+    await work()
+    await db.set_progress_handler(None, 1)
+    return len(ticks)
+
+
+async def copied(bot: Bot, turn: str, first: int, last: int, **columns: str) -> None:
+    """So many more rated answers like this one; of `columns` the SQL that they have instead."""
+
+    async def copy(db: Any, table: str, **values: str) -> None:
+        known = [str(row[1]) for row in await fetch(db, f"PRAGMA table_info({table})")]
+        names = [name for name in known if values.get(name, name)]
+        await db.execute(
+            "WITH RECURSIVE n (i) AS (SELECT :first UNION ALL SELECT i + 1 FROM n WHERE i < :last)"
+            f" INSERT INTO {table} ({', '.join(names)})"
+            f" SELECT {', '.join(values.get(name, name) for name in names)} FROM n, {table}"
+            f" WHERE {'id' if table == 'turns' else 'turn'} = :turn",
+            {"first": first, "last": last, "turn": turn},
+        )
+
+    async def put(db: Any) -> None:
+        await copy(db, "turns", seq="", id="'w' || i", **columns)
+        await copy(db, "events", seq="", turn="'w' || i", event_id="event_id || i")
+        seq = "(SELECT seq FROM events WHERE turn = 'w' || i)"
+        await copy(db, "labels", turn="'w' || i", event_id="event_id || i", event_seq=seq)
+
+    await bot.store.write(put)
+
+
+SHARED = {"channel_kind": "'shared'"}
+WAITING: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "of a channel": (SHARED, {}),
+    "of the owner": ({}, {}),
+    "of people who share": ({"talker": "'ben'"}, {}),
+    "that wait for consent": ({"talker": "'guest' || i"}, {}),
+    "that teach nothing": (SHARED | {"rated": "2"}, {}),
+    "that teach nothing, in private": ({"rated": "2"}, {}),
+    "that may not train": (SHARED | {"trainable": "0"}, {}),
+    "that may not train, in private": ({"trainable": "0"}, {}),
+    "of models that it does not learn from": (
+        SHARED | {"answered_by": "'cloud'"}, {"from_others": False},
+    ),
+    "of another base model": (SHARED | {"model": "'before'"}, {}),
+    "beside a round of very many": (SHARED, {"min_ratings": 1_000_000}),
+    "after a training that was refused": (SHARED, {"schedule": "auto", "quiet_hours": "00:00-23:59"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WAITING)
+async def test_a_rating_costs_the_same_however_many_wait(tmp_path: Path, what: str) -> None:
+    """The rating, its undo and, but for a round of very many, the scheduler's look."""
+    columns, training = WAITING[what]
+    clock = VirtualClock(waits=True)  # the scheduler does not look by itself
+    async with open_bot(tmp_path, clock=clock, **training) as bot:
+        waits, one = (
+            await bot.say("the one that all are like"),
+            await bot.say("the one that is rated"),
+        )
+        await bot.react(waits, "👍")
+        pool = bot.app.trainer._pool
+        if what == "of people who share":
+            await bot.store.write(
+                lambda db: db.execute("INSERT INTO shares VALUES ('loopback:ben', 1.0)")
+            )
+        if "refused" in what:
+            await bot.store.write(
+                lambda db: db.execute(
+                    "INSERT INTO runs (scope, state, parent, why, backend, settings, last_event_seq,"
+                    " started_at, finished_at, model) VALUES (?, 'refused', 0, '', '', '{}', 0, 1, 2, ?)",
+                    (pool.scope, pool.model),
+                )
+            )
+        found: list[tuple[int, ...]] = []
+        for first, last in ((1, 2000), (2001, 20_000)):
+            await copied(bot, waits.turn, first, last, **columns)
+            look = bot.app.scheduler.readiness
+            found.append((
+                await instructions(bot, lambda: bot.react(one, "👍")),
+                await instructions(bot, lambda: bot.unreact(one, "👍")),
+                0 if "very many" in what else await instructions(bot, look, reading=True),
+            ))  # fmt: skip
+        for few, many in zip(*found, strict=True):
+            assert many <= few + 500, (what, found)

@@ -12,9 +12,10 @@ import pytest
 from goodbot import RewardPolicy, hookimpl
 from goodbot.ratings import TurnRating
 from goodbot.testing import VirtualClock
-from goodbot.training.scheduler import _BURST_SECONDS
+from goodbot.training.scheduler import _BURST_COUNTED, _BURST_SECONDS
 
 from tests.core.builders import Bot, check, open_bot, rows, until
+from tests.core.store.test_plans import copied
 from tests.core.training.test_trainer import Veto
 from tests.support import patience
 
@@ -161,6 +162,36 @@ async def test_ratings_that_come_fast_are_looked_at_together(tmp_path: Path) -> 
         await asyncio.sleep(0.1)
         assert len(looks) == 1
         assert await rest(bot) == 1
+
+
+async def test_after_a_look_that_counts_many_it_looks_less_often(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock, min_ratings=1_000_000) as bot:
+        [answer] = await bot.rated(1)
+        await copied(bot, answer.turn, 1, 5 * _BURST_COUNTED)
+        scheduler = bot.app.scheduler
+        looks, look = list[float](), scheduler._look
+
+        async def counted() -> float:
+            looks.append(clock.monotonic())
+            return await look()
+
+        async def passes(seconds: float) -> None:
+            for _ in range(5):
+                await asyncio.sleep(patience(0.01))
+            clock.advance(seconds)
+
+        scheduler._look = counted
+        scheduler.wake()
+        await passes(60)
+        await until(lambda: len(looks) == 1)
+        scheduler.wake()
+        await passes(4 * _BURST_SECONDS)
+        await passes(0)
+        assert len(looks) == 1
+        await passes(2 * _BURST_SECONDS)
+        await until(lambda: len(looks) == 2)
+        assert (await bot.status())["next"].startswith("5001 of 1000000 ")
 
 
 async def test_a_clock_set_back_does_not_stop_it(tmp_path: Path) -> None:

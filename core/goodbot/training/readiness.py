@@ -1,0 +1,21 @@
+"""What the scheduler says of the next training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Readiness:
+    """Whether a run is due, and the one sentence that says why or why not."""
+
+    due: bool
+    why: str
+    enough: int = 1
+    """The least that a run which is due may claim: ties count among what is available, but train nothing."""
+    urgent: bool = False
+    """A tainted adapter answers until this run has replaced it."""
+    interrupted: bool = False
+    """A run waits to go on."""
+    counted: int = 0
+    """Ratings that were counted to tell: what it costs grows with them."""
