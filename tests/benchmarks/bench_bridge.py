@@ -28,7 +28,7 @@ from tests.benchmarks.table import row
 
 HALF_OPEN = 1000
 OPEN_TURNS = 100_000
-_BODY = {
+BODY = {
     "messages": [
         {"role": "system", "content": "You are a careful assistant. " * 20},
         {"role": "user", "content": "How many moons has Mars, and what are they called?"},
@@ -80,14 +80,29 @@ class Client:
     def __init__(self, port: int, token: str) -> None:
         self._port, self._token = port, token
         self.seconds: list[float] = []
+        self.is_open = False
+        """Whether it can be asked; false too once the server has said that it closes."""
 
     async def open(self) -> None:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self.is_open = True
 
     def close(self) -> None:
-        self._writer.close()
+        if self.is_open:
+            self.is_open = False
+            self._writer.close()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the server has closed it."""
+        return self._reader.at_eof()
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        status, answer = await self.ask(path, body)
+        assert status // 100 == 2, answer
+        return answer
+
+    async def ask(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         data = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n"
@@ -97,18 +112,19 @@ class Client:
         said = await self._reader.readuntil(b"\r\n\r\n")
         length = int(said.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
         answer = json.loads(await self._reader.readexactly(length))
-        assert said[9:11] == b"20", answer
-        return answer
+        if b"connection: close" in said.lower():
+            self.close()
+        return int(said[9:12]), answer
 
     async def pair(self) -> None:
         began = time.perf_counter()
-        kept = await self.post("/v1/turns", _BODY)
+        kept = await self.post("/v1/turns", BODY)
         await self.post("/v1/feedback", {"turn": kept["turn"], "score": 1})
         self.seconds.append(time.perf_counter() - began)
 
     async def at_once(self) -> None:
         began = time.perf_counter()
-        await self.post("/v1/turns", {**_BODY, "feedback": {"score": 1}})
+        await self.post("/v1/turns", {**BODY, "feedback": {"score": 1}})
         self.seconds.append(time.perf_counter() - began)
 
 

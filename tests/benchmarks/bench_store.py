@@ -1,14 +1,19 @@
 """Durable ratings a second: one commit each against group commit, and the limit, a bare fsync.
 
-Interleaved and repeated, medians; the machine's own fsync rate is measured beside, on the same disk.
+Interleaved and repeated, medians; the machine's own fsync rate is measured beside, on the same disk. Then
+what an answer that is brought in and rated costs one program beside many ratings that wait for a training.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import contextlib
 import os
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -16,6 +21,7 @@ from goodbot.clock import SystemClock
 from goodbot.config import Grants, ServingConfig
 from goodbot.dispatcher import Dispatcher
 from goodbot.events import (
+    CaptureEvent,
     ChannelKind,
     ChannelRef,
     Event,
@@ -28,20 +34,36 @@ from goodbot.events import (
 from goodbot.people.authorization import Authorization
 from goodbot.people.limits import Quotas
 from goodbot.plugins import PluginHost
-from goodbot.store import Store, runs
+from goodbot.store import Store, claimable
 from goodbot.store import turns as turn_store
 from goodbot.turns import Turn
+
+from tests.benchmarks.table import row
+from tests.core.builders import copied
 
 EVENTS = 1024
 ROUNDS = 5
 PRODUCERS = (1, 8, 64, 256)
+WAITING = (0, 20_000, 200_000)
+NEEDED = (40, 1_000_000)
+PAIRS = 40
 
 _USER = UserRef(connector="bench", account="bench", id="1")
 _CHANNEL = ChannelRef(connector="bench", account="bench", id="c", kind=ChannelKind.PRIVATE)
 
 
-def main() -> None:
-    """Print the table."""
+def main(arguments: Sequence[str] = ()) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_store")
+    parser.add_argument("--only", choices=("durable", "waiting"))
+    only = parser.parse_args(arguments).only
+    if only != "waiting":
+        _durable()
+    if only != "durable":
+        asyncio.run(_waiting())
+
+
+def _durable() -> None:
     rates = asyncio.run(_measure())
     print("\n## Durable ratings: dispatcher → ledger → fold → label → receipt, synchronous=FULL\n")
     print("| concurrent producers | ratings/s | µs CPU each | share of the fsync rate × batch 1 |")
@@ -57,7 +79,9 @@ async def _measure() -> dict[int, tuple[float, float]]:
     with tempfile.TemporaryDirectory() as directory:
         store = await Store.open(Path(directory) / "bench.db")
         try:
-            dispatcher = await _dispatcher(store)
+            dispatcher = _dispatcher(store)
+            for number in range(EVENTS):
+                await _answer(store, f"t{number}")
             for round_ in range(ROUNDS):
                 samples[0].append((_fsyncs(Path(directory)), 0.0))
                 for producers in PRODUCERS:
@@ -70,14 +94,52 @@ async def _measure() -> dict[int, tuple[float, float]]:
     }
 
 
-async def _dispatcher(store: Store) -> Dispatcher:
+async def _waiting() -> None:
+    """The pairs beside so many waiting, in turns; how many a round needs is the first column."""
+    print("\n## An answer brought in and rated, both committed, beside ratings that wait\n")
+    row("a round needs", *(f"{n:,} wait: ms" for n in WAITING), "processor ms", head=True)
+    async with contextlib.AsyncExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        dispatchers: dict[tuple[int, int], Dispatcher] = {}
+        for waiting in WAITING:
+            store = await Store.open(directory / f"{waiting}.db")
+            stack.push_async_callback(store.close)
+            for needed in NEEDED:
+                dispatchers[waiting, needed] = _dispatcher(store, needed)
+            await _answer(store, "like")
+            await dispatchers[waiting, NEEDED[0]].submit([_rating("like", "like", 0, 1.0)], "bench")
+            if waiting:
+                await copied(store, "like", 1, waiting)
+        times: dict[tuple[int, int], list[tuple[float, float]]] = {of: [] for of in dispatchers}
+        for number in range(ROUNDS * PAIRS):
+            for of, dispatcher in dispatchers.items():
+                times[of].append(await _pair(dispatcher, f"{of[1]}-{number}"))
+    for needed in NEEDED:
+        found = [times[waiting, needed] for waiting in WAITING]
+        wall = [f"{1e3 * median(wall for wall, _ in one):.2f}" for one in found]
+        cpu = [f"{1e3 * median(cpu for _, cpu in one):.2f}" for one in found]
+        row(f"{needed:,}", *wall, ", ".join(cpu))
+
+
+async def _pair(dispatcher: Dispatcher, name: str) -> tuple[float, float]:
+    begin, cpu = time.perf_counter(), time.process_time()
+    capture = CaptureEvent(
+        event_id=f"c{name}", order=OrderKey(0), user=_USER, channel=_CHANNEL, response="4.",
+        messages=({"role": "user", "content": "How much is 2 + 2?"},), model="cloud",
+    )  # fmt: skip
+    [kept] = await dispatcher.submit([capture], "bench")
+    await dispatcher.submit([_rating(f"r{name}", kept.turn, 0, 1.0)], "bench")
+    return time.perf_counter() - begin, time.process_time() - cpu
+
+
+def _dispatcher(store: Store, min_ratings: int = 40) -> Dispatcher:
     dispatcher = Dispatcher(
         store=store,
         authorization=Authorization({"bench": Grants(owners=("1",))}),
         plugins=PluginHost(),
         clock=SystemClock(),
-        pool=runs.Pool(scope="default", model="m", owners=("bench:1",)),
-        min_ratings=40,
+        pool=claimable.Pool(scope="default", model="m", owners=("bench:1",)),
+        min_ratings=min_ratings,
         quotas=Quotas(ServingConfig(), Path("/"), SystemClock()),
     )
 
@@ -90,24 +152,30 @@ async def _dispatcher(store: Store) -> Dispatcher:
     dispatcher.wire(
         answer=nothing, command=nothing, acknowledge=silent, rated=lambda: None, talked=lambda: None
     )
-    for number in range(EVENTS):
-        turn = Turn(
-            id=f"t{number}", channel=_CHANNEL, talker=_USER,
-            messages=[{"role": "user", "content": "How much is 2 + 2?"}], response="4.", version=0,
-            model="m", temperature=0.8, created_at=0.0,
-        )  # fmt: skip
-        await store.write(lambda db, t=turn: turn_store.insert(db, t, trainable=True))
     return dispatcher
+
+
+async def _answer(store: Store, name: str) -> None:
+    turn = Turn(
+        id=name, channel=_CHANNEL, talker=_USER,
+        messages=[{"role": "user", "content": "How much is 2 + 2?"}], response="4.", version=0,
+        model="m", temperature=0.8, created_at=0.0,
+    )  # fmt: skip
+    await store.write(lambda db: turn_store.insert(db, turn, trainable=True))
+
+
+def _rating(event: str, turn: str, at: int, value: float) -> RatingEvent:
+    return RatingEvent(
+        event_id=event, order=OrderKey(at), user=_USER, channel=_CHANNEL, kind=RatingKind.RATE,
+        turn=turn, source="bench", value=value,
+    )  # fmt: skip
 
 
 async def _rate(dispatcher: Dispatcher, producers: int, round_: int) -> tuple[float, float]:
     async def produce(first: int) -> None:
         for number in range(first, EVENTS, producers):
-            rating = RatingEvent(
-                event_id=f"{producers}-{round_}-{number}", order=OrderKey(round_), user=_USER,
-                channel=_CHANNEL, kind=RatingKind.RATE, turn=f"t{number}", source="bench",
-                value=1.0 if (number + round_) % 2 else -1.0,
-            )  # fmt: skip
+            value = 1.0 if (number + round_) % 2 else -1.0
+            rating = _rating(f"{producers}-{round_}-{number}", f"t{number}", round_, value)
             await dispatcher.submit([rating], "bench")
 
     begin, cpu = time.perf_counter(), time.process_time()
@@ -127,4 +195,4 @@ def _fsyncs(directory: Path) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -44,6 +44,7 @@ class Far:
 
     def __init__(self, process: Any, port: int, tokens: list[str]) -> None:
         self._process, self.port, self.tokens = process, port, tokens
+        self.pid: int = process.pid
 
     async def _say(self, line: str) -> str:
         self._process.stdin.write(f"{line}\n".encode())

@@ -32,7 +32,7 @@ from goodbot.testing import Pilot
 from goodbot_training import rewards
 
 import tests.children  # noqa: F401  the fake is a module of the tests
-from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, rate, retract, turn
+from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, copied, rate, retract, turn
 from tests.support import patience
 
 # -- a fake model
@@ -346,5 +346,5 @@ async def check_store(store: Store) -> None:
 
 __all__ = [
     "CHANNEL", "GRANTS", "OWNER", "SPEC", "Bot", "Fake", "FakePlugin", "add_turn", "check",
-    "check_store", "config", "open_bot", "plugins", "rate", "retract", "rows", "turn", "until",
+    "check_store", "config", "copied", "open_bot", "plugins", "rate", "retract", "rows", "turn", "until",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from goodbot.events import (
     UserRef,
 )
 from goodbot.store import Store, messages, turns
+from goodbot.store.query import fetch
 from goodbot.turns import Turn
 
 GRANTS = Grants(owners=("owner",), raters=("rater",), talkers=("talker",))
@@ -44,6 +45,29 @@ async def add_turn(store: Store, id_: str, **fields: Any) -> Turn:
 
     await store.write(operation)
     return made
+
+
+async def copied(store: Store, like: str, first: int, last: int, **columns: str) -> None:
+    """So many more rated answers like that turn; of `columns` the SQL that they have instead."""
+
+    async def copy(db: Any, table: str, **values: str) -> None:
+        known = [str(row[1]) for row in await fetch(db, f"PRAGMA table_info({table})")]
+        names = [name for name in known if values.get(name, name)]
+        await db.execute(
+            "WITH RECURSIVE n (i) AS (SELECT :first UNION ALL SELECT i + 1 FROM n WHERE i < :last)"
+            f" INSERT INTO {table} ({', '.join(names)})"
+            f" SELECT {', '.join(values.get(name, name) for name in names)} FROM n, {table}"
+            f" WHERE {'id' if table == 'turns' else 'turn'} = :like",
+            {"first": first, "last": last, "like": like},
+        )
+
+    async def operation(db: Any) -> None:
+        await copy(db, "turns", seq="", id="'w' || i", **columns)
+        await copy(db, "events", seq="", turn="'w' || i", event_id="event_id || i")
+        seq = "(SELECT seq FROM events WHERE turn = 'w' || i)"
+        await copy(db, "labels", turn="'w' || i", event_id="event_id || i", event_seq=seq)
+
+    await store.write(operation)
 
 
 def rate(

@@ -16,7 +16,7 @@ from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
 from goodbot.testing import VirtualClock
 
-from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rate, turn
+from tests.core.builders import CHANNEL, OWNER, Bot, copied, open_bot, rate, turn
 
 GROWING = ("turns", "events", "labels", "messages", "traces", "inbox", "run_items")
 
@@ -173,29 +173,6 @@ async def instructions(
     return len(ticks)
 
 
-async def copied(bot: Bot, turn: str, first: int, last: int, **columns: str) -> None:
-    """So many more rated answers like this one; of `columns` the SQL that they have instead."""
-
-    async def copy(db: Any, table: str, **values: str) -> None:
-        known = [str(row[1]) for row in await fetch(db, f"PRAGMA table_info({table})")]
-        names = [name for name in known if values.get(name, name)]
-        await db.execute(
-            "WITH RECURSIVE n (i) AS (SELECT :first UNION ALL SELECT i + 1 FROM n WHERE i < :last)"
-            f" INSERT INTO {table} ({', '.join(names)})"
-            f" SELECT {', '.join(values.get(name, name) for name in names)} FROM n, {table}"
-            f" WHERE {'id' if table == 'turns' else 'turn'} = :turn",
-            {"first": first, "last": last, "turn": turn},
-        )
-
-    async def put(db: Any) -> None:
-        await copy(db, "turns", seq="", id="'w' || i", **columns)
-        await copy(db, "events", seq="", turn="'w' || i", event_id="event_id || i")
-        seq = "(SELECT seq FROM events WHERE turn = 'w' || i)"
-        await copy(db, "labels", turn="'w' || i", event_id="event_id || i", event_seq=seq)
-
-    await bot.store.write(put)
-
-
 SHARED = {"channel_kind": "'shared'"}
 WAITING: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "of a channel": (SHARED, {}),
@@ -241,7 +218,7 @@ async def test_a_rating_costs_the_same_however_many_wait(tmp_path: Path, what: s
             )
         found: list[tuple[int, ...]] = []
         for first, last in ((1, 2000), (2001, 20_000)):
-            await copied(bot, waits.turn, first, last, **columns)
+            await copied(bot.store, waits.turn, first, last, **columns)
             look = bot.app.scheduler.readiness
             found.append((
                 await instructions(bot, lambda: bot.react(one, "👍")),

@@ -14,8 +14,7 @@ from goodbot.ratings import TurnRating
 from goodbot.testing import VirtualClock
 from goodbot.training.scheduler import _BURST_COUNTED, _BURST_SECONDS
 
-from tests.core.builders import Bot, check, open_bot, rows, until
-from tests.core.store.test_plans import copied
+from tests.core.builders import Bot, check, copied, open_bot, rows, until
 from tests.core.training.test_trainer import Veto
 from tests.support import patience
 
@@ -168,7 +167,7 @@ async def test_after_a_look_that_counts_many_it_looks_less_often(tmp_path: Path)
     clock = VirtualClock(waits=True)
     async with open_bot(tmp_path, clock=clock, min_ratings=1_000_000) as bot:
         [answer] = await bot.rated(1)
-        await copied(bot, answer.turn, 1, 5 * _BURST_COUNTED)
+        await copied(bot.store, answer.turn, 1, 5 * _BURST_COUNTED)
         scheduler = bot.app.scheduler
         looks, look = list[float](), scheduler._look
 
