@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import stat
+import tempfile
 from pathlib import Path
 
 KEY = "undo.key"
@@ -37,7 +38,7 @@ def holds(home: Path, what: str, data: bytes, mac: object) -> bool:
 
 def note(home: Path, what: str, text: str) -> str:
     """A sealed record of a text; `told` reads it. Raises OSError."""
-    return json.dumps({"text": text, "mac": seal(home, what, text.encode())}) + "\n"
+    return json.dumps({"text": text, "mac": seal(home, what, _encoded(text))}) + "\n"
 
 
 def told(home: Path, what: str, kept: str) -> str:
@@ -47,7 +48,12 @@ def told(home: Path, what: str, kept: str) -> str:
         text, mac = str(found["text"]), found["mac"]
     except (ValueError, TypeError, LookupError, RecursionError):
         return ""
-    return text if holds(home, what, text.encode(errors="replace"), mac) else ""
+    return text if holds(home, what, _encoded(text), mac) else ""
+
+
+def _encoded(text: str) -> bytes:
+    """No two texts alike: a path that is no UTF-8 has surrogates in it."""
+    return text.encode(errors="surrogatepass")
 
 
 def _mac(key: bytes, what: str, data: bytes) -> str:
@@ -69,15 +75,23 @@ def _key(home: Path) -> bytes | None:
 
 
 def _made(home: Path) -> bytes:
-    """A fresh one, in place of what is none of ours."""
+    """A fresh one, in place of what is none of ours; where another is quicker, that one's."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    partial = home / f"{KEY}.new"
-    partial.unlink(missing_ok=True)
     key = secrets.token_bytes(_BYTES)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(partial, flags, 0o600), "wb") as file:
-        file.write(key)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(home / KEY)
-    return key
+    descriptor, partial = tempfile.mkstemp(prefix=f"{KEY}.", suffix=".new", dir=home)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key)
+            file.flush()
+            os.fsync(file.fileno())
+        if _key(home) is None:
+            (home / KEY).unlink(missing_ok=True)
+        try:
+            os.link(partial, home / KEY)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            os.replace(partial, home / KEY)
+    finally:
+        Path(partial).unlink(missing_ok=True)
+    return _key(home) or key
