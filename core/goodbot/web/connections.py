@@ -144,6 +144,8 @@ class Connection(asyncio.Protocol):
         self._answering = False
         """Whether a request of it is with us."""
         self._body: Any = None
+        self._late: asyncio.TimerHandle | None = None
+        """What ends the wait for it."""
         self._head_since: float | None = None
         """Since when a head is awaited."""
         self._unfinished = 0
@@ -185,6 +187,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: BaseException | None) -> None:
         self._http.connection_lost(exc)
         self._transport = None
+        if self._late is not None:
+            self._late.cancel()  # it would keep what has come of the body until then
         self.crowd.leave(self)
 
     def begins(self, body: Any) -> None:
@@ -193,7 +197,8 @@ class Connection(asyncio.Protocol):
         self._head_since, self._unfinished = None, 0
         if not body.is_eof():
             loop = asyncio.get_running_loop()
-            body.on_eof(loop.call_later(BODY_SECONDS, _give_up, body).cancel)
+            self._late = loop.call_later(BODY_SECONDS, _give_up, body)
+            body.on_eof(self._late.cancel)
 
     def ends(self) -> None:
         """Its request has been answered, but for what it has not taken yet."""
@@ -225,6 +230,8 @@ class Connection(asyncio.Protocol):
         if not unsent or unsent < self._unsent:
             self._taken = now
         self._unsent = unsent
+        if unsent and self._head_since is not None:
+            self._head_since = now  # it asks again before it has taken the answer before
         late = self._head_since is not None and now - self._head_since > HEAD_SECONDS
         return late or now - self._taken > TAKING_SECONDS
 
@@ -265,7 +272,8 @@ class Handler(web.RequestHandler):
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:  # fmt: skip
-        if status == 500:
+        gone = self.transport is None and isinstance(exc, ConnectionError)
+        if status == 500 and not gone:
             logger.error("a request failed", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("part of the answer has been sent already")
@@ -275,6 +283,11 @@ class Handler(web.RequestHandler):
             {"error": {"message": said, "type": type_}} if request.path.startswith("/v1/") else {}
         )
         return Said(status, {"status": "error", **program})
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """A body that was given up is no fault of ours: aiohttp meets that once more after the answer."""
+        if not isinstance(kw.get("exc_info"), web.HTTPRequestTimeout):
+            super().log_exception(*args, **kw)
 
 
 async def _turn() -> None:

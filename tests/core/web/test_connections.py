@@ -284,6 +284,53 @@ async def test_what_has_come_in_time_is_not_cut_off_after_it(
             assert await response.text() == "100000 " * 4
 
 
+UPLOAD = b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\nx"
+
+
+async def test_a_body_that_never_comes_is_no_fault_of_ours(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Platforms' bodies are read before anybody knows who sent them: each wrote a trace to the log."""
+    monkeypatch.setattr(connections, "BODY_SECONDS", patience(0.3))
+    async with listening() as server:
+        slow = await Caller.call(server, UPLOAD)
+        assert (await slow.hears())[0] == "408"
+        assert await slow.ended()
+        slow.close()
+        gone = await Caller.call(server, UPLOAD)
+        await until(lambda: any(one.is_half_sent() for one in crowd(server).open))
+        gone.close()
+        await until(lambda: not crowd(server).open)
+        await until(lambda: not crowd(server).waiting)
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+async def test_what_fails_here_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails(request: web.Request) -> web.Response:
+        raise ConnectionResetError("a server of ours")
+
+    async with listening(web.get("/fails", fails)) as server:
+        assert (await get(server.port, "/fails"))[0] == 500
+    [record] = [record for record in caplog.records if record.exc_info]
+    assert record.getMessage() == "a request failed"
+
+
+async def test_nothing_is_kept_of_a_body_whose_sender_has_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its first 128 KiB stayed in memory for ten seconds, of however many connections."""
+    monkeypatch.setattr(connections, "BODY_SECONDS", limit := patience(0.5))
+    late: list[object] = []
+    monkeypatch.setattr(connections, "_give_up", late.append)
+    async with listening() as server:
+        gone = await Caller.call(server, UPLOAD)
+        await until(lambda: any(one.is_half_sent() for one in crowd(server).open))
+        gone.close()
+        await until(lambda: not crowd(server).open)
+        await asyncio.sleep(2 * limit)
+    assert late == []
+
+
 async def test_a_compressed_body_is_not_undone() -> None:
     async with listening() as server:
         body = bytes.fromhex("1f8b08000000000000ff")
@@ -295,7 +342,8 @@ async def test_a_compressed_body_is_not_undone() -> None:
 # -- answers that nobody takes, and more than there is room for
 
 
-LARGE = 8 << 20
+LARGE = 64 << 20
+"""More than the kernel keeps of it."""
 
 
 async def flood(request: web.Request) -> web.Response:
@@ -329,6 +377,22 @@ async def test_s4_who_takes_an_answer_slowly_gets_all_of_it(
         for _ in range(16):
             await asyncio.sleep(limit / 8)
             await caller._reader.readexactly(LARGE // 16)
+        caller.close()
+
+
+async def test_who_asks_again_before_an_answer_is_taken_gets_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HTTP/1.1 allows it. The second request lies there until then, and the first answer was cut off."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", limit := patience(1))
+    async with listening(web.get("/flood", flood)) as server:
+        caller = await Caller.call(server, FLOOD)
+        await caller._reader.readuntil(b"\r\n\r\n")
+        caller.say(PAGE)
+        for _ in range(16):
+            await asyncio.sleep(limit / 8)
+            await caller._reader.readexactly(LARGE // 16)
+        assert await caller.hears() == ("200", "a page")
         caller.close()
 
 
