@@ -232,7 +232,8 @@ class Connection(asyncio.Protocol):
         self._unsent = unsent
         if unsent and self._head_since is not None:
             self._head_since = now  # it asks again before it has taken the answer before
-        late = self._head_since is not None and now - self._head_since > HEAD_SECONDS
+        large = self._unfinished > HEAD_BYTES and not unsent and now - self.heard > _LOOK_SECONDS
+        late = self._head_since is not None and (large or now - self._head_since > HEAD_SECONDS)
         return late or now - self._taken > TAKING_SECONDS
 
     def turn_away(self) -> None:

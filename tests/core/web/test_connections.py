@@ -201,6 +201,7 @@ async def test_a_head_that_grows_and_grows_is_not_kept(
 ) -> None:
     """T17: 128 headers of 8 KiB each would be two MiB of memory for everybody who begins to ask."""
     monkeypatch.setattr(connections, "HEAD_SECONDS", patience(60))
+    monkeypatch.setattr(connections, "IDLE_SECONDS", patience(60))
     async with listening() as server:
         caller = await Caller.call(server)
         if asked_before:
