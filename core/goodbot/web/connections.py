@@ -78,11 +78,10 @@ class Crowd:
         there = [one for one in self.open if not (one.dropped or one.refused)]
         if len(there) <= self._most:
             return
-        now = self._loop.time()
         ranked = {
             one: (rank, one.heard)
             for one in there
-            if one is not newcomer and (rank := one.rank(now)) is not None
+            if one is not newcomer and (rank := one.rank(self._loop.time())) is not None
         }
         if ranked:
             return min(ranked, key=ranked.__getitem__).drop()
@@ -145,7 +144,6 @@ class Connection(asyncio.Protocol):
         """Whether a request of it is with us."""
         self._body: Any = None
         self._late: asyncio.TimerHandle | None = None
-        """What ends the wait for it."""
         self._head_since: float | None = None
         """Since when a head is awaited."""
         self._unfinished = 0
@@ -196,8 +194,7 @@ class Connection(asyncio.Protocol):
         self._answering, self._body = True, body
         self._head_since, self._unfinished = None, 0
         if not body.is_eof():
-            loop = asyncio.get_running_loop()
-            self._late = loop.call_later(BODY_SECONDS, _give_up, body)
+            self._late = asyncio.get_running_loop().call_later(BODY_SECONDS, _give_up, body)
             body.on_eof(self._late.cancel)
 
     def ends(self) -> None:
@@ -273,8 +270,7 @@ class Handler(web.RequestHandler):
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:  # fmt: skip
-        gone = self.transport is None and isinstance(exc, ConnectionError)
-        if status == 500 and not gone:
+        if status == 500 and not (self.transport is None and isinstance(exc, ConnectionError)):
             logger.error("a request failed", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("part of the answer has been sent already")
