@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from goodbot.loopback import Answer
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check, open_bot, rate, rows
@@ -92,6 +93,34 @@ async def test_it_counts_when_it_was_received_not_what_the_platform_says(tmp_pat
         clock.advance(1)
         assert (await since(bot, date(clock, DAY))).startswith("1 rating since")
         assert await bot.labels(answer) == {}
+
+
+async def test_f2_it_counts_what_came_later_whatever_our_clock_said_meanwhile(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+
+        async def rated(ahead: float = 0.0) -> Answer:
+            clock.jump(ahead)
+            await bot.react(answer := await bot.say("Hello?"), "👎")
+            clock.jump(-ahead)
+            clock.advance(1)
+            return answer
+
+        early = await rated()
+        unknown = await rated(ahead=3650 * DAY)
+        before = await rated()
+        clock.advance(2 * DAY)
+        late = [await rated(), await rated(ahead=-10 * DAY), await rated(ahead=-3 * DAY)]
+        assert (await since(bot, date(clock, DAY))).startswith("4 ratings since ")
+        for answer in (early, before):
+            assert await bot.labels(answer) == {"loopback:owner": -1.0}, "it came before"
+        for answer in (unknown, *late):
+            assert await bot.labels(answer) == {}
+        await bot.react(again := await bot.say("Hello again?"), "👍")
+        assert await bot.labels(again) == {"loopback:owner": 1.0}
+        await check(bot)
 
 
 async def test_a_rating_that_waits_for_its_answer_is_left_out_too(tmp_path: Path) -> None:

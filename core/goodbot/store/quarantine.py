@@ -8,7 +8,7 @@ from goodbot.store.query import fetch, first
 
 _WITHIN = (
     "EXISTS (SELECT 1 FROM quarantines q"
-    " WHERE e.received_at >= q.since AND e.seq <= q.last_event_seq)"
+    " WHERE (e.received_at >= q.since OR e.seq >= q.first_event_seq) AND e.seq <= q.last_event_seq)"
 )
 COVERED = f"e.kind IN ('rate', 'outcome') AND {_WITHIN}"
 """SQL: of the ledger `e`, a rating or an outcome that some quarantine covers."""
@@ -24,12 +24,17 @@ STANDS = f"{KEPT} AND NOT {_WITHIN}"
 
 
 async def add(db: aiosqlite.Connection, since: float, by: str, now: float) -> int:
-    """Leave out every rating that was received since then, up to now; returns how many it newly is."""
+    """Leave out every rating that was received since then, up to now; returns how many it newly is.
+
+    What came after one of them came since then, too, though the clock was set back in between. Not
+    after one whose time has not come yet: there the clock was ahead, and nobody knows by how much.
+    """
     before = await count(db)
     await db.execute(
-        "INSERT INTO quarantines (since, last_event_seq, made_by, made_at)"
-        " VALUES (?, (SELECT coalesce(max(seq), 0) FROM events), ?, ?)",
-        (since, by, now),
+        "INSERT INTO quarantines (since, first_event_seq, last_event_seq, made_by, made_at)"
+        " SELECT :since, min(seq) FILTER (WHERE received_at BETWEEN :since AND :now),"
+        " coalesce(max(seq), 0), :by, :now FROM events",
+        {"since": since, "by": by, "now": now},
     )
     return await count(db) - before
 
