@@ -12,7 +12,7 @@ DEFAULT = TrainingSettings().objective
 """The arm that stands for goodbot as it is installed."""
 TRL = "TRL KTO"
 PLAIN: dict[str, Any] = {
-    "attention_rate": 1.0, "damping": 0.0, "contested_strength": 1.0, "start_over_strength": 1.0,
+    "attention_rate": 1.0, "damping": 0.0, "strength": 1.0, "contested_strength": 1.0,
 }  # fmt: skip
 """AdamW as it is, for every weight, and every round taken as it comes."""
 BARE = {"gate_retry": 0.0, "start_over": False, **PLAIN}

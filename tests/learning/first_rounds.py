@@ -142,7 +142,7 @@ def take(
     strengths: Sequence[float] = STRENGTHS,
 ) -> Found:
     """Train an honest round, and ask its adapter at each strength what the gate asks, and the exam."""
-    model, seed, like = BASES[one.base].obtain(), one.seed, one.like
+    seed, like = one.seed, one.like
     asked = questions_of(one)
     prompts = [asked[index % len(asked)] for index in range(PROMPTS)]
     exam, exam_seed = exam_of(seed, exam_size), 500_000 * (seed + 1)
@@ -151,7 +151,6 @@ def take(
         whole.mkdir()
         job = job_for(backend, one, whole, {"gate_anchors": 0})  # its questions are asked here
         training_round.run_round(job, backend, lambda event: None)
-        backend.load(model, lora=LoraSettings(), adapter=whole, seed=0)
         requests = make_requests(job, backend, TEMPERATURE, PROMPTS)
         sampler = backend.sampler()
         sampler.activate(0)
@@ -165,8 +164,6 @@ def take(
                 place = Path(temporary) / f"{strength}"
                 shutil.copytree(whole, place)
                 weaken(place, None, strength)
-            backend.load(model, lora=LoraSettings(), adapter=place, seed=0)
-            sampler = backend.sampler()
             sampler.load_adapter(1, place)
             sampler.activate(1)
             said = sampler.sample_many(requests)

@@ -18,8 +18,6 @@ def recipe(arm: str, stream: str) -> str:
     settings = asdict(ARMS[arm].defaults())
     if not STREAMS[stream].contested:
         del settings["contested_strength"]
-    if not STREAMS[stream].flips:
-        del settings["start_over_strength"]
     for name, without in PLAIN.items():  # newer than courses that are kept: their hash stays
         if settings.get(name) == without:
             del settings[name]

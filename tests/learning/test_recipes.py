@@ -19,7 +19,7 @@ OUTVOTED = {"adversary", "loud adversary"}
 
 @pytest.mark.parametrize(
     ("setting", "counts"),
-    [("contested_strength", OUTVOTED), ("start_over_strength", {"flip"}), ("kl", set(STREAMS))],
+    [("contested_strength", OUTVOTED), ("strength", set(STREAMS)), ("kl", set(STREAMS))],
 )
 def test_a_course_is_another_one_where_a_setting_counts(
     setting: str, counts: set[str], monkeypatch: pytest.MonkeyPatch

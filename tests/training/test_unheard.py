@@ -62,9 +62,9 @@ def test_it_learns_more_boldly_and_goes_a_fifth_of_the_way(
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
     parent, bold, fifth = tmp_path / "parent", tmp_path / "bold", tmp_path / "fifth"
     trained(random_model, parent, items)
-    trained(random_model, bold, items, parent, learning_rate_scale=3.0)
+    trained(random_model, bold, items, parent, learning_rate_scale=3.0, strength=1.0)
     said = trained(random_model, fifth, with_two_unheard(items), parent)
-    assert "What the others have taught goes 20% of the way." in said
+    assert "What the others have taught goes 40% of the usual way." in said
     before, to = read_adapter(parent).pairs, read_adapter(bold).pairs
     for path, pair in read_adapter(fifth).pairs.items():
         for part, since, there in zip(pair, before[path], to[path], strict=True):
@@ -72,23 +72,34 @@ def test_it_learns_more_boldly_and_goes_a_fifth_of_the_way(
 
 
 @pytest.mark.parametrize(
-    ("strength", "bolder"), [(0.5, 1.5), (0.25, 3.0), (0.1, 3.0), (0.8, 1.0), (1.0, 1.0)]
+    ("strength", "bolder"), [(0.5, 2.0), (0.4, 2.5), (0.25, 3.0), (0.1, 3.0), (0.8, 1.25)]
 )
-def test_the_rate_makes_up_for_three_quarters_up_to_three_times(
+def test_the_rate_makes_up_for_what_is_taken_back_up_to_three_times(
     strength: float, bolder: float
 ) -> None:
-    for own in (None, 1e-3):
-        settings = TrainingSettings(learning_rate=own)
-        rate = settings.going(strength).rate_for(10**9)
-        np.testing.assert_allclose(rate, bolder * settings.rate_for(10**9))
+    settings = TrainingSettings(strength=strength)
+    assert settings.bolder == pytest.approx(bolder)
+    assert settings.rate_for(10**9) == TrainingSettings(strength=1.0).rate_for(10**9)
 
 
-def test_a_round_that_is_both_goes_as_far_as_the_lesser_of_both() -> None:
-    settings = TrainingSettings(contested_strength=0.3, start_over_strength=0.6)
-    assert settings.strength(outvoted=True, starts_over=True) == 0.3
-    assert settings.strength(outvoted=True, starts_over=False) == 0.3
-    assert settings.strength(outvoted=False, starts_over=True) == 0.6
-    assert settings.strength(outvoted=False, starts_over=False) == 1.0
+def test_a_contested_round_never_goes_further_than_another() -> None:
+    assert TrainingSettings().contested().strength == 0.2
+    assert TrainingSettings(strength=0.1).contested().strength == 0.1
+
+
+def test_every_round_learns_more_boldly_and_goes_half_of_the_way(
+    random_model: Path, tmp_path: Path
+) -> None:
+    items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
+    parent, bold, half = tmp_path / "parent", tmp_path / "bold", tmp_path / "half"
+    trained(random_model, parent, items)
+    trained(random_model, bold, items, parent, learning_rate_scale=2.0, strength=1.0)
+    said = trained(random_model, half, items, parent)
+    assert "the usual way" not in said
+    before, to = read_adapter(parent).pairs, read_adapter(bold).pairs
+    for path, pair in read_adapter(half).pairs.items():
+        for part, since, there in zip(pair, before[path], to[path], strict=True):
+            np.testing.assert_allclose(part, since + 0.5 * (there - since), atol=1e-6)
 
 
 def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
@@ -97,5 +108,5 @@ def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
     never = {"gate_max_drift": 0.0, "gate_min_retained": 0.0, "gate_max_foreign": 1.0}
     said = trained(random_model, tmp_path / "tenth", with_two_unheard(items), **never)
-    assert "At 20% of its strength it has drifted" in said
-    assert "At 10%: It has drifted" in said
+    assert "At 40% of its strength it has drifted" in said
+    assert "At 20%: It has drifted" in said

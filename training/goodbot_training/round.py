@@ -1,7 +1,7 @@
 """One training round, top to bottom: load → rollouts → advantages → train → gate.
 
-A round in which somebody is outvoted, or that starts over from the base, is published at a part of its
-strength; a candidate that is refused for its damage is asked once more at half of what it had."""
+What it has learnt is published at a part of its strength, and at less where somebody is outvoted; a candidate
+that is refused for its damage is asked once more at half of what it had."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slice
 from goodbot_training.types import TRAIN, Job, data_error
 
 _UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
-_PART = "What {} goes {:.0%} of the way. "
+_PART = "What the others have taught goes {:.0%} of the usual way. "
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
 
@@ -55,9 +55,10 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
     job, afresh = prepare(job)
     unheard = sum(item.split == TRAIN and not item.weight for item in job.items)
-    strength = job.settings.strength(outvoted=bool(unheard), starts_over=bool(afresh))
-    if strength < 1:
-        job = replace(job, settings=job.settings.going(strength))
+    usual = job.settings.strength
+    if unheard:
+        job = replace(job, settings=job.settings.contested())
+    share = job.settings.strength / usual
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     _progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
@@ -108,24 +109,23 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
             backend.load_adapter(job.parent)
     taken = [stats for stats in progress.steps if not stats.skipped]
 
-    candidate, told = job.output / ".partial", _told(unheard, afresh, strength)
+    candidate, told = job.output / ".partial", _told(unheard, share) + afresh
     try:
         backend.save_adapter(candidate)
         if isinstance(backend, OptimizesForInference):
             backend.optimize_for_inference()  # the gate mostly samples
-        if strength < 1:
-            with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
-                _weaken(candidate, job, backend, strength)
+        with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
+            _weaken(candidate, job, backend, job.settings.strength)
         answers = 2 * job.settings.gate_anchors or 1
         judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
         verdict = judge(tell=_counter(emit, "gate", answers))
         if verdict.too_strong and job.settings.gate_retry:
             _weaken(candidate, job, backend, job.settings.gate_retry)
             weaker = judge(tell=_counter(emit, "gate", job.settings.gate_anchors or 1))
-            before, strength = strength, strength * job.settings.gate_retry
-            verdict = verdict.again(weaker, strength, before)
-        if strength < 1:
-            verdict = replace(verdict, metrics={**verdict.metrics, "strength": strength})
+            before, share = share, share * job.settings.gate_retry
+            verdict = verdict.again(weaker, share, before)
+        if share < 1:
+            verdict = replace(verdict, metrics={**verdict.metrics, "strength": share})
         if afresh:
             verdict = replace(verdict, metrics={**verdict.metrics, "start_over": 1.0})
         verdict = replace(verdict, reason=told + verdict.reason)
@@ -186,12 +186,11 @@ def _judge(
     return decide(metrics, job.settings)
 
 
-def _told(unheard: int, afresh: str, strength: float) -> str:
-    """Whose ratings were left out, whether the round starts over, and how far it goes for it; or nothing."""
-    told = (_UNHEARD.format(unheard) if unheard else "") + afresh
-    if strength < 1:
-        told += _PART.format("the others have taught" if unheard else "it has learnt", strength)
-    return told
+def _told(unheard: int, share: float) -> str:
+    """Whose ratings were left out, and how far of the usual way the round goes for it; or nothing."""
+    return (_UNHEARD.format(unheard) if unheard else "") + (
+        _PART.format(share) if share < 1 else ""
+    )
 
 
 def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -> None:

@@ -46,6 +46,10 @@ class TrainingSettings:
     learning_rate_scale: float = 1.0
     """Times that; a learning rate that is set stays as it is. Either is the peak for a round that has
     much to teach (`goodbot_training.advantages.to_learn`)."""
+    strength: float = 0.5
+    """A candidate goes this part of the way from the policy before it to what was trained, and is trained
+    the more boldly for it (`bolder`): that forgets less of what the base knows for what it learns. 1: all of
+    the way."""
     attention_rate: float = 0.2
     """Times the learning rate in attention, or what stands in its place: at 1 more is forgotten for what
     is learnt (tests/learning/results/defaults.md, as for the other settings)."""
@@ -89,14 +93,11 @@ class TrainingSettings:
     """A candidate that is refused for what it has lost is asked once more at this part of its strength,
     on the line from the policy before it; 0: never."""
     contested_strength: float = 0.2
-    """Where ratings are left out because who gave them is outvoted, a candidate goes this part of the way of
-    what was trained, and is trained the more boldly for it (`going`): that forgets less of what the base
-    knows for what it learns, and is slower. 1: as in any other round."""
+    """The `strength` where ratings are left out because who gave them is outvoted, if it is less: that
+    forgets still less, and is slower. 1: as in any other round."""
     start_over: bool = True
     """Whether a round starts from the base again when the newest version's answers are rated worse than
     the base's own were; see `goodbot_training.afresh`."""
-    start_over_strength: float = 0.5
-    """The same for a round that does."""
     gate_max_tokens: int = 64
     gate_max_foreign: float = 0.075
     """The part of the answers that may hold something the base would seldom say: about the part of what
@@ -130,26 +131,18 @@ class TrainingSettings:
         except ValueError as error:
             raise data_error(str(error)) from error
 
-    def strength(self, *, outvoted: bool, starts_over: bool) -> float:
-        """How far of the way the candidate of such a round goes."""
-        return min(
-            self.contested_strength if outvoted else 1.0,
-            self.start_over_strength if starts_over else 1.0,
-        )
-
-    def going(self, strength: float) -> TrainingSettings:
-        """Those of a round whose candidate goes only this part of the way: the rate makes up for three
-        quarters of what it is taken back, and is three times the usual at most."""
-        bolder = min(max(1.0, 0.75 / strength), 3.0)
-        return replace(
-            self,
-            learning_rate=self.learning_rate and bolder * self.learning_rate,
-            learning_rate_scale=bolder * self.learning_rate_scale,
-        )
+    def contested(self) -> TrainingSettings:
+        """Those of a round in which somebody is outvoted."""
+        return replace(self, strength=min(self.strength, self.contested_strength))
 
     def rate_for(self, parameters: int) -> float:
         """The learning rate for a model with so many weights in the adapted projections."""
         return self.learning_rate or self.learning_rate_scale * learning_rate_for(parameters)
+
+    @property
+    def bolder(self) -> float:
+        """Times `rate_for` is trained, for what is taken back afterwards."""
+        return min(1 / self.strength, 3.0)
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -166,7 +159,7 @@ class TrainingSettings:
                 raise ValueError(f"Training setting {name} must be at least 1.")
         for name in (
             "learning_rate", "learning_rate_scale", "attention_rate", "alpha", "max_grad_norm",
-            "token_low", "beta", "contested_strength", "start_over_strength",
+            "token_low", "beta", "strength", "contested_strength",
         ):  # fmt: skip
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -179,7 +172,7 @@ class TrainingSettings:
                 raise ValueError(f"Training setting {name} must not be negative.")
         for name in (
             "gate_max_foreign", "gate_min_retained", "gate_max_degenerate", "gate_min_distinct",
-            "gate_retry", "contested_strength", "start_over_strength",
+            "gate_retry", "strength", "contested_strength",
         ):  # fmt: skip
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"Training setting {name} must lie between 0 and 1.")
