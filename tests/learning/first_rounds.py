@@ -5,9 +5,9 @@
     python -m tests.learning.first_rounds --kept --write    the page anew from the kept rounds
 
 Each round is a first one of 40 ratings of one style, without a wrong press (with one in ten on the demo's
-mix), trained as installed. Its whole adapter and a weaker one answer what the gate asks, 256 prompts from the
-round itself, and held-out questions. Rounds that are done lie in `--runs` and are not run again; after a
-change of code, take another file.
+mix), trained as installed. Its adapter, and a weaker one if the gate refuses it, answer what the gate asks,
+256 prompts from the round itself, and held-out questions. Rounds that are done lie in `--runs` and are not
+run again; after a change of code, take another file.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ from tests.learning.streams import RATINGS, Rated
 
 RESULTS = Path(__file__).parent / "results"
 KEPT = RESULTS / "first_rounds.jsonl.gz"
+BEFORE = RESULTS / "first_rounds_before.jsonl.gz"
+"""Rounds that went all of the way: seeds 300 to 302, with `strength` 1."""
 PAGE = RESULTS / "first_rounds.md"
-SEEDS = (300, 301, 302)
-"""The gate was set on 200 to 205."""
+SEEDS = (302, 303)
+"""The gate was set on 200 to 205, and once more with 300 and 301 in view."""
 LIKES = ("friendly", "terse")
 STRENGTHS = (1.0, 0.5)
 """Shares of what was learnt, in the order in which the gate tries them."""
@@ -99,7 +101,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What was seen of a round: the base, and the candidate at each strength."""
+    """What was seen of a round: the base, and the candidate at each strength until it passes."""
 
     key: Key
     before: Seen
@@ -141,7 +143,8 @@ def take(
     exam_size: int = EXAM,
     strengths: Sequence[float] = STRENGTHS,
 ) -> Found:
-    """Train an honest round, and ask its adapter at each strength what the gate asks, and the exam."""
+    """Train an honest round, and ask its adapter what the gate asks, and the exam, at each strength until it
+    passes."""
     seed, like = one.seed, one.like
     asked = questions_of(one)
     prompts = [asked[index % len(asked)] for index in range(PROMPTS)]
@@ -170,6 +173,8 @@ def take(
             own = judged(prompts, said, like, backend)
             held_out = judged(exam, sample(sampler, exam, exam_seed), like, backend)
             at[str(strength)] = seen(base, own, held_out, alike(by_base, said, backend))
+            if at[str(strength)].passed:
+                break
     return Found(key=one, before=before, at=at)
 
 

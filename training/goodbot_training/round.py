@@ -119,7 +119,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         answers = 2 * job.settings.gate_anchors or 1
         judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
         verdict = judge(tell=_counter(emit, "gate", answers))
-        if verdict.too_strong and job.settings.gate_retry:
+        if verdict.too_strong(job.settings):
             _weaken(candidate, job, backend, job.settings.gate_retry)
             weaker = judge(tell=_counter(emit, "gate", job.settings.gate_anchors or 1))
             before, share = share, share * job.settings.gate_retry

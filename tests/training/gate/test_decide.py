@@ -156,17 +156,22 @@ def test_what_could_not_be_measured_vetoes_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "may"),
     [
-        ({"foreign": 30.0}, True),
+        ({"foreign": 30.0, "anchors": 256.0}, True),
+        ({"foreign": 39.0, "foreign_before": 1.0, "anchors": 256.0}, True),
+        ({"foreign": 40.0, "foreign_before": 1.0, "anchors": 256.0}, False),
+        ({"foreign": 27.0, "foreign_before": 3.0}, False),  # of 128
         ({"margin_high": -0.1}, True),
         ({}, False),
     ],
 )
-def test_only_what_answers_and_was_refused_is_too_strong(
+def test_only_what_answers_and_has_lost_at_most_twice_what_is_allowed_is_too_strong(
     change: dict[str, float], may: bool
 ) -> None:
-    assert decide({**SOUND, **change}, SETTINGS).too_strong is may
+    assert decide({**SOUND, **change}, SETTINGS).too_strong(SETTINGS) is may
+    never = TrainingSettings(gate_retry=0.0)
+    assert not decide({**SOUND, **change}, never).too_strong(never)
     for broken in ({"finite": 0.0}, {"fits": 0.0}, {"speaks": 0.0}):
-        assert not decide(broken, SETTINGS).too_strong
+        assert not decide(broken, SETTINGS).too_strong(SETTINGS)
 
 
 def test_a_second_verdict_tells_of_the_first() -> None:

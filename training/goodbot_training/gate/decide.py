@@ -28,10 +28,18 @@ class Verdict:
     reason: str
     metrics: Metrics
 
-    @property
-    def too_strong(self) -> bool:
-        """Whether less of the same might pass: it answers, and to what it answers something is wrong."""
-        return not self.passed and "foreign" in self.metrics
+    def too_strong(self, settings: TrainingSettings) -> bool:
+        """Whether less of the same might pass: it answers, and to what it answers something is wrong.
+
+        At half of the strength about half of the loss is left. What has lost more than twice what is
+        allowed and seems sound at half has lost what the round's own questions do not show.
+        """
+        m = self.metrics
+        if self.passed or not settings.gate_retry or "foreign" not in m:
+            return False
+        more = (m["foreign"] - m["foreign_before"]) / max(m["anchors"], 1.0)
+        allowed = foreign_allowed(settings, m["foreign_before"]) / settings.gate_anchors
+        return settings.gate_retry * more <= allowed
 
     def again(self, weaker: Verdict, share: float, before: float = 1.0) -> Verdict:
         """The verdict on a weaker candidate, told with this one.
