@@ -46,7 +46,7 @@ class TrainingSettings:
     learning_rate_scale: float = 1.0
     """Times that; a learning rate that is set stays as it is. Either is the peak for a round that has
     much to teach (`goodbot_training.advantages.to_learn`)."""
-    strength: float = 0.5
+    strength: float = 0.6
     """A candidate goes this part of the way from the policy before it to what was trained, and is trained
     the more boldly for it (`bolder`): that forgets less of what the base knows for what it learns. 1: all of
     the way."""
