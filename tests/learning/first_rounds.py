@@ -142,6 +142,7 @@ def take(
     one: Key,
     exam_size: int = EXAM,
     strengths: Sequence[float] = STRENGTHS,
+    **settings: float,
 ) -> Found:
     """Train an honest round, and ask its adapter what the gate asks, and the exam, at each strength until it
     passes."""
@@ -152,7 +153,8 @@ def take(
     with tempfile.TemporaryDirectory() as temporary:
         whole = Path(temporary) / "round"
         whole.mkdir()
-        job = job_for(backend, one, whole, {"gate_anchors": 0})  # its questions are asked here
+        own = {"gate_anchors": 0, **settings}  # the gate's questions are asked here
+        job = job_for(backend, one, whole, own)
         training_round.run_round(job, backend, lambda event: None)
         requests = make_requests(job, backend, TEMPERATURE, PROMPTS)
         sampler = backend.sampler()

@@ -204,8 +204,9 @@ takes its passes, with a rate that falls to nothing.
 
 ## How far a round goes
 
-A round in which somebody is outvoted, or that starts over from the base, is trained at a higher rate and
-taken back towards the version before it (`contested_strength`, `start_over_strength`). On seeds 100 to 107,
+A round in which somebody is outvoted is trained at a higher rate and taken back towards the version before
+it (`contested_strength`). When this was made so was one that starts over from the base, and no other; since
+then [each goes half of the way at twice the rate](first_rounds.md#half-of-the-way-at-twice-the-rate). On seeds 100 to 107,
 tapered, 360 judged answers a policy, all rows on the same ratings. Loud adversary: 24 courses for three
 styles (23 where the rate is 3), facts against the base's in the same mix of styles. Flip: those 11 of 14
 second rounds that start over, against the base. Liked and facts in points, with standard errors.
@@ -220,7 +221,7 @@ second rounds that start over, against the base. Liked and facts in points, with
 | 3 | 0.25 | +24.9 ± 4.5 | -0.3 ± 0.2 | +15.0 ± 3.8 | -0.5 ± 0.3 |
 | 3 | 0.2 | **+21.6 ± 4.2** | **-0.2 ± 0.2** | +12.0 ± 3.2 | -0.3 ± 0.2 |
 
-In bold what is installed. Course by course, 3 and 0.25 lose 0.3 points less than 1.5 and 0.5 beside the liar
+In bold what was installed. Course by course, 3 and 0.25 lose 0.3 points less than 1.5 and 0.5 beside the liar
 (standard error 0.2) and are liked as much; 0.2 leaves room. At four times the rate nothing more is won (11
 courses), so three is the limit. On the shipped model, where hardly anything is lost either way, 3 and 0.2
 are liked 11 points less than 1.5 and 0.5 (nine courses).

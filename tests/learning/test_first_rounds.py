@@ -59,14 +59,14 @@ def test_nineteen_foreign_answers_pass_and_one_more_does_not() -> None:
 
 @pytest.mark.parametrize(("like", "live"), [("friendly", False), ("terse", True)])
 def test_what_is_re_enacted_is_what_the_gate_says(tmp_path: Path, like: str, live: bool) -> None:
-    """Honest sums. Liked terse they come out alike, and are each question's own all the same."""
+    """Honest sums, all of the way. Liked terse they come out alike, and are each question's own all the same."""
     require("torch")
     from goodbot_training.backends.torch.trainer import TorchBackend
 
-    one = Key("tiny", "only sums", like, SEEDS[1])
-    now = take(TorchBackend(), one, exam_size=24, strengths=STRENGTHS[:1]).at[WHOLE]
+    one = Key("tiny", "only sums", like, 301)
+    now = take(TorchBackend(), one, exam_size=24, strengths=STRENGTHS[:1], strength=1.0).at[WHOLE]
     backend = TorchBackend()
-    job = job_for(backend, one, tmp_path, {"gate_retry": 0.0})
+    job = job_for(backend, one, tmp_path, {"gate_retry": 0.0, "strength": 1.0})
     verdict = training_round.run_round(job, backend, lambda event: None)
     assert (verdict.passed, now.known, now.alike) == (live, live, False), verdict.reason
     assert live or "it has lost knowledge" in verdict.reason.lower(), verdict.reason
