@@ -47,7 +47,7 @@ def _about(found: Sequence[Found]) -> str:
 # First rounds of honest ratings before the gate
 
 Made by `python -m tests.learning.first_rounds --kept --write`. {len(found)} first rounds: each base, six
-mixes of questions, seeds {" and ".join(map(str, SEEDS))}, a rater who likes {" or ".join(LIKES)} answers. 40
+mixes of questions, seeds {", ".join(map(str, SEEDS[:-1]))} and {SEEDS[-1]}, a rater who likes {" or ".join(LIKES)} answers. 40
 ratings each (32 to learn from, 8 held out), one in ten wrong on the demo's mix and none on the others;
 trained as installed. *Own* are the 256 prompts that the gate samples, which are the round's own; *held out*
 are 240 questions whose facts were never rated. Points are changes against the base.
@@ -125,9 +125,9 @@ def _beside_before(found: Sequence[Found], bases: Sequence[str]) -> str:
     passed = sum(one.at[WHOLE].passed for one in earlier.values())
     both = [one for one in found if one.key in earlier]
     lines = [
-        "## Half of the way at twice the rate",
+        "## Part of the way at a higher rate",
         "",
-        f"Before, a round went all of the way at half of the rate (`strength = 1`). Of {len(earlier)} such "
+        f"Before, a round went all of the way at the usual rate (`strength = 1`). Of {len(earlier)} such "
         "rounds, of seeds",
         f"300 to 302, {passed} passed whole. {len(both)} were taken both ways, on the same ratings and before "
         "the same gate",
