@@ -64,7 +64,7 @@ def test_it_learns_more_boldly_and_goes_a_fifth_of_the_way(
     trained(random_model, parent, items)
     trained(random_model, bold, items, parent, learning_rate_scale=3.0, strength=1.0)
     said = trained(random_model, fifth, with_two_unheard(items), parent)
-    assert "What the others have taught goes 40% of the usual way." in said
+    assert "What the others have taught goes 33% of the usual way." in said
     before, to = read_adapter(parent).pairs, read_adapter(bold).pairs
     for path, pair in read_adapter(fifth).pairs.items():
         for part, since, there in zip(pair, before[path], to[path], strict=True):
@@ -87,19 +87,20 @@ def test_a_contested_round_never_goes_further_than_another() -> None:
     assert TrainingSettings(strength=0.1).contested().strength == 0.1
 
 
-def test_every_round_learns_more_boldly_and_goes_half_of_the_way(
+def test_every_round_learns_more_boldly_and_goes_a_part_of_the_way(
     random_model: Path, tmp_path: Path
 ) -> None:
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
-    parent, bold, half = tmp_path / "parent", tmp_path / "bold", tmp_path / "half"
+    parent, bold, part_way = tmp_path / "parent", tmp_path / "bold", tmp_path / "part"
+    usual = TrainingSettings()
     trained(random_model, parent, items)
-    trained(random_model, bold, items, parent, learning_rate_scale=2.0, strength=1.0)
-    said = trained(random_model, half, items, parent)
+    trained(random_model, bold, items, parent, learning_rate_scale=usual.bolder, strength=1.0)
+    said = trained(random_model, part_way, items, parent)
     assert "the usual way" not in said
     before, to = read_adapter(parent).pairs, read_adapter(bold).pairs
-    for path, pair in read_adapter(half).pairs.items():
+    for path, pair in read_adapter(part_way).pairs.items():
         for part, since, there in zip(pair, before[path], to[path], strict=True):
-            np.testing.assert_allclose(part, since + 0.5 * (there - since), atol=1e-6)
+            np.testing.assert_allclose(part, since + usual.strength * (there - since), atol=1e-6)
 
 
 def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
@@ -108,5 +109,5 @@ def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
     never = {"gate_max_drift": 0.0, "gate_min_retained": 0.0, "gate_max_foreign": 1.0}
     said = trained(random_model, tmp_path / "tenth", with_two_unheard(items), **never)
-    assert "At 40% of its strength it has drifted" in said
-    assert "At 20%: It has drifted" in said
+    assert "At 33% of its strength it has drifted" in said
+    assert "At 17%: It has drifted" in said
