@@ -47,14 +47,15 @@ def _about(found: Sequence[Found]) -> str:
 # First rounds of honest ratings before the gate
 
 Made by `python -m tests.learning.first_rounds --kept --write`. {len(found)} first rounds: each base, six
-mixes of questions, seeds {", ".join(map(str, SEEDS[:-1]))} and {SEEDS[-1]}, a rater who likes {" or ".join(LIKES)} answers. 40
+mixes of questions, seeds {_seeds()}, a rater who likes {" or ".join(LIKES)} answers. 40
 ratings each (32 to learn from, 8 held out), one in ten wrong on the demo's mix and none on the others;
 trained as installed. *Own* are the 256 prompts that the gate samples, which are the round's own; *held out*
 are 240 questions whose facts were never rated. Points are changes against the base.
 
 Two of the gate's rules were re-enacted on saved answers, 256 of the base and 256 of the candidate: the count
 of foreign answers, portion by portion as the gate looks, and the same answer to different questions
-(*alike*). Its veto by held-out ratings was on in each round and refused none. Its limits on length, endings, loops, lost language, loss and drift were not looked at.
+(*alike*). Its veto by held-out ratings was on in each round and refused none. Its limits on
+length, endings, loops, lost language, loss and drift were not looked at.
 
 **{passed} of {len(whole)} pass whole ({100 * passed / len(whole):.0f} %, 95 % interval {100 * low:.0f} to \
 {100 * high:.0f}).** {sum(not now.known for now in whole)} are refused for
@@ -64,6 +65,11 @@ At half of the strength, which is what a round tries next, {_halved(found)} of t
 The gate was set on 216 other rounds (seeds 200 to 205), and once more with those of seeds 300 and 301 in
 view; how far a round goes was chosen with some of those. None of these here was.
 """
+
+
+def _seeds() -> str:
+    *first, last = map(str, SEEDS)
+    return f"{', '.join(first)} and {last}"
 
 
 def _refused(found: Sequence[Found]) -> str:
@@ -129,10 +135,9 @@ def _beside_before(found: Sequence[Found], bases: Sequence[str]) -> str:
         "",
         f"Before, a round went all of the way at the usual rate (`strength = 1`). Of {len(earlier)} such "
         "rounds, of seeds",
-        f"300 to 302, {passed} passed whole. {len(both)} were taken both ways, on the same ratings and before "
-        "the same gate",
-        "(*more*: foreign answers of 256 beyond the base's own; the others in points; ± is the standard error",
-        "of the difference, round by round).",
+        f"300 to 302, {passed} passed whole. {len(both)} were taken both ways, on the same ratings and",
+        "before the same gate (*more*: foreign answers of 256 beyond the base's own; the others in points;",
+        "± is the standard error of the difference, round by round).",
         "",
         "| base | strength | pass | more | own | held out | liked (held out) |",
         "|---|---|---|---|---|---|---|",

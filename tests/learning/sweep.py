@@ -206,10 +206,10 @@ takes its passes, with a rate that falls to nothing.
 
 A round in which somebody is outvoted is trained at a higher rate and taken back towards the version before
 it (`contested_strength`). When this was made so was one that starts over from the base, and no other; since
-then [each goes three fifths of the way at a higher rate](first_rounds.md#part-of-the-way-at-a-higher-rate). On seeds 100 to 107,
-tapered, 360 judged answers a policy, all rows on the same ratings. Loud adversary: 24 courses for three
-styles (23 where the rate is 3), facts against the base's in the same mix of styles. Flip: those 11 of 14
-second rounds that start over, against the base. Liked and facts in points, with standard errors.
+then [each goes three fifths of the way](first_rounds.md#part-of-the-way-at-a-higher-rate). On seeds 100 to
+107, tapered, 360 judged answers a policy, all rows on the same ratings. Loud adversary: 24 courses for
+three styles (23 where the rate is 3), facts against the base's in the same mix of styles. Flip: those 11 of
+14 second rounds that start over, against the base. Liked and facts in points, with standard errors.
 
 | rate | of the way | llama, loud adversary: liked | facts | llama, flip: liked | facts |
 |---|---|---|---|---|---|

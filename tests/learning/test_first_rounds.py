@@ -59,7 +59,7 @@ def test_nineteen_foreign_answers_pass_and_one_more_does_not() -> None:
 
 @pytest.mark.parametrize(("like", "live"), [("friendly", False), ("terse", True)])
 def test_what_is_re_enacted_is_what_the_gate_says(tmp_path: Path, like: str, live: bool) -> None:
-    """Honest sums, all of the way. Liked terse they come out alike, and are each question's own all the same."""
+    """Honest sums, all of the way. Liked terse they come out alike, and are each question's own."""
     require("torch")
     from goodbot_training.backends.torch.trainer import TorchBackend
 
