@@ -194,15 +194,19 @@ def swap(ready: Prepared, home: Path, *, now: float) -> Path | None:
             home.rename(before)
             try:
                 restored.rename(home)
+                try:
+                    for name in GIVEN:  # a person's own, and not in a backup
+                        if (before / name).exists():
+                            (before / name).rename(home / name)
+                except OSError:  # it is a file system of its own
+                    home.rename(restored)
+                    raise
             except OSError:
                 before.rename(home)
                 raise
         except OSError:
             restored.rename(ready.staging)
             raise
-        for name in GIVEN:  # a person's own, and not in a backup
-            if (before / name).exists():
-                (before / name).rename(home / name)
         backup.sync(home.parent)
     if ready.replaces:
         return before

@@ -148,12 +148,15 @@ async def test_looking_at_it_changes_nothing(home: Path) -> None:
     assert {entry.name for entry in home.parent.iterdir()} == {"home", "b.tar"}
 
 
-@pytest.mark.parametrize("step", range(1, 5))
+@pytest.mark.parametrize("step", range(1, 6))
 async def test_a_rename_that_fails_leaves_what_was(
     home: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
+    """The fourth one is of `models`, which may be a file system of its own."""
     backup = made(home)
     before = content(home / "goodbot.db")
+    (home / "models").mkdir()
+    (home / "new").touch()
     real, calls = Path.rename, iter(range(1, 100))
 
     def rename(self: Path, target: Path) -> Path:
@@ -166,10 +169,12 @@ async def test_a_rename_that_fails_leaves_what_was(
             monkeypatch.setattr(Path, "rename", rename)
             swap(ready, home, now=NOW)
 
-    if step < 4:
+    if step < 5:
         with pytest.raises(StoreError, match="No space left"):
             await run()
         assert content(home / "goodbot.db") == before
+        assert (home / "models").is_dir()
+        assert (home / "new").exists()
         assert {entry.name for entry in home.parent.iterdir()} == {"home", "b.tar"}
     else:
         await run()
