@@ -27,7 +27,7 @@ CONNECTIONS = 512
 AT_HOME = 128
 """At once, on the Unix socket: nobody else takes these."""
 WAITING = 128
-"""Requests at once whose answer has not begun; more are told to come again."""
+"""Requests at once that have come whole, and whose answer has not begun; more are told to come again."""
 HEAD_BYTES = 16 << 10
 """Of the head of a request, before anybody knows who sends it."""
 HEAD_SECONDS = 5.0

@@ -174,7 +174,9 @@ class HttpServer:
         assert isinstance(request.protocol, Handler)  # noqa: S101  we have made it
         connection = request.protocol.connection
         waiting = connection.crowd.waiting
-        if len(waiting) >= connections.WAITING and request.path not in health.PATHS:
+        # Who has not sent all yet waits for nobody: that one has its time, and its place is counted.
+        asked = sum(not one.is_half_sent() for one in waiting)
+        if asked >= connections.WAITING and request.path not in health.PATHS:
             connection.crowd.turned_away += 1
             connection.ends()
             return unready.busy()

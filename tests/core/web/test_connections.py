@@ -492,6 +492,22 @@ async def test_b6_what_there_is_no_room_for_is_told_at_once(
             one.close()
 
 
+async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A platform's body is read before anybody knows who sends it: 128 slow ones kept everybody out."""
+    monkeypatch.setattr(connections, "WAITING", 3)
+    async with listening() as server:
+        slow = [await Caller.call(server, UPLOAD) for _ in range(4)]
+        await until(lambda: len(crowd(server).waiting) == 4)
+        assert await get(server.port, "/page") == (200, "a page")
+        busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(3)]
+        await until(lambda: len(crowd(server).waiting) == 7)
+        assert (await get(server.port, "/page"))[0] == 503
+        for one in (*slow, *busy):
+            one.close()
+
+
 # -- nothing is left behind
 
 
