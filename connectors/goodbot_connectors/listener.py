@@ -5,10 +5,12 @@ We listen on the loopback unless told otherwise; a reverse proxy with a certific
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
 from goodbot.errors import FatalConnectorError
+from goodbot.web.connections import BODY_SECONDS, IDLE_SECONDS
 
 _LAST_CALLS = 1.0
 """Seconds for what is under way at a stop (aiohttp waits twice as long): platforms call again."""
@@ -33,7 +35,10 @@ class Listener:
         application = web.Application(client_max_size=_LARGEST)
         application.router.add_post(self._path, self._handle)
         application.on_response_prepare.append(_unnamed)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=_LAST_CALLS)
+        self._runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=_LAST_CALLS, lingering_time=_LAST_CALLS,
+            keepalive_timeout=IDLE_SECONDS,  # also what a head has
+        )  # fmt: skip
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._host, self._port).start()
@@ -55,6 +60,17 @@ class Listener:
         """The port in use; another than was asked for if that was 0."""
         assert self._runner is not None  # noqa: S101  asked after `start`
         return self._runner.addresses[0][1]
+
+
+async def whole(request: web.Request) -> bytes:
+    """All of a call: anybody may begin one. Raises web.HTTPException."""
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.read()
+    except TimeoutError:
+        raise web.HTTPRequestTimeout from None
+    except ConnectionError:  # it has gone away, and is no fault of ours
+        raise web.HTTPBadRequest from None
 
 
 async def _unnamed(_: web.Request, response: web.StreamResponse) -> None:

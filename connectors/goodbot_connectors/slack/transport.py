@@ -26,7 +26,7 @@ from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
 from goodbot_connectors.fields import as_json, string
-from goodbot_connectors.listener import Listener
+from goodbot_connectors.listener import Listener, whole
 from goodbot_connectors.slack.api import LOGGER, Api
 from goodbot_connectors.slack.config import SIGNING_SECRET, SlackSettings
 
@@ -189,7 +189,7 @@ class Http:
         await self._listener.stop()
 
     async def _handle(self, request: web.Request) -> web.Response:
-        raw = await request.read()
+        raw = await whole(request)
         if not self._signed(raw, request):
             return web.Response(status=401)
         try:

@@ -11,6 +11,7 @@ from goodbot.connector import ConnectorHost
 from goodbot.errors import GoodbotError, RetriableError, StoreError
 
 from goodbot_connectors.fields import Json, as_json, string
+from goodbot_connectors.listener import whole
 from goodbot_connectors.pace import Pace
 from goodbot_connectors.teams import feedback
 from goodbot_connectors.teams.config import is_loopback
@@ -47,7 +48,7 @@ class Intake:
         if self._local and not _from_here(request):
             return web.Response(status=403)
         try:
-            body = as_json(json.loads(await request.read()))
+            body = as_json(json.loads(await whole(request)))
         except (ValueError, RecursionError):
             return web.Response(status=400)
         if not string(body, "type"):

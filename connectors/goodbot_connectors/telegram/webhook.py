@@ -17,7 +17,7 @@ from aiohttp import web
 from goodbot.errors import StoreError
 from goodbot.secrets import Secret
 
-from goodbot_connectors.listener import Listener
+from goodbot_connectors.listener import Listener, whole
 from goodbot_connectors.telegram.intake import Intake, Taken
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Webhook:
         if not hmac.compare_digest(given, self._secret):
             return web.Response(status=401)
         try:
-            update = json.loads(await request.read())
+            update = json.loads(await whole(request))
         except (ValueError, RecursionError):
             return web.Response(status=400)
         try:
