@@ -10,10 +10,13 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
 from goodbot.errors import FatalConnectorError
-from goodbot.web.connections import BODY_SECONDS, IDLE_SECONDS
 
 _LAST_CALLS = 1.0
 """Seconds for what is under way at a stop (aiohttp waits twice as long): platforms call again."""
+BODY_SECONDS = 10.0
+"""Until all of a call has come."""
+IDLE_SECONDS = 30.0
+"""Between two calls of one connection, and until the head of one is whole (aiohttp waits an hour)."""
 _LARGEST = 1 << 20
 """Bytes of a call; an event is a few thousand."""
 
@@ -37,7 +40,7 @@ class Listener:
         application.on_response_prepare.append(_unnamed)
         self._runner = web.AppRunner(
             application, access_log=None, shutdown_timeout=_LAST_CALLS, lingering_time=_LAST_CALLS,
-            keepalive_timeout=IDLE_SECONDS,  # also what a head has
+            keepalive_timeout=IDLE_SECONDS,
         )  # fmt: skip
         await self._runner.setup()
         try:
