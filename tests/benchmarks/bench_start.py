@@ -24,6 +24,8 @@ from tests.real.taught import Real, Size
 
 ROUNDS = 7
 _LATEST = 300.0
+_UNWANTED = "PYTHONDONTWRITEBYTECODE"
+"""With it each start would compile goodbot anew, which none does that somebody has installed."""
 FLOOR = "Python and aiohttp alone"
 
 
@@ -67,7 +69,7 @@ def _rated(bot: Real) -> tuple[Real, str]:
 
 def _floor() -> float:
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import aiohttp.web"], check=True, env=environment())
+    subprocess.run([sys.executable, "-c", "import aiohttp.web"], check=True, env=_environment())
     return time.perf_counter() - began
 
 
@@ -77,7 +79,7 @@ def _times(bot: Real, turn: str, score: float) -> tuple[float, float]:
     with tempfile.TemporaryFile() as log:
         bot.process = subprocess.Popen(
             [*PROGRAM, "--home", str(bot.home), "run"],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True, env=environment(),
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True, env=_environment(),
             start_new_session=True,
         )  # fmt: skip
     address = f"http://127.0.0.1:{bot.port}/v1"
@@ -88,6 +90,10 @@ def _times(bot: Real, turn: str, score: float) -> tuple[float, float]:
         answered = _until(lambda: client.post(f"{address}/chat/completions", json=question), began)
     bot.stop()
     return rated, answered
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in environment().items() if name != _UNWANTED}
 
 
 def _until(asks: Callable[[], httpx.Response], began: float) -> float:
