@@ -48,7 +48,7 @@ async def submitted(bot: Bot, made: RatingEvent, turn: str) -> tuple[str, object
 
 @settings(max_examples=4, deadline=None)
 @given(st.lists(STEPS, min_size=8, max_size=16), st.integers(-300_000, 300_000))
-async def test_what_is_told_is_what_counts_whatever_the_clocks_say(
+async def test_b1_f2_what_is_told_is_what_counts_whatever_the_clocks_say(
     histories: list[list[tuple[bool, int, int, float | None]]], skew: int
 ) -> None:
     with tempfile.TemporaryDirectory() as home:
@@ -88,7 +88,7 @@ DOORS = st.lists(
 
 @settings(max_examples=4, deadline=None)
 @given(st.lists(DOORS, min_size=6, max_size=12), st.integers(-300_000, 300_000))
-async def test_through_whatever_door_one_rates_what_was_done_counts(
+async def test_b1_through_whatever_door_one_rates_what_was_done_counts(
     histories: list[list[tuple[str, int, int, float | None]]], skew: int
 ) -> None:
     """One person's accounts: the command line, a page, and a chat platform that has its own clock."""
@@ -120,7 +120,7 @@ async def test_through_whatever_door_one_rates_what_was_done_counts(
                     assert told.startswith(expected), (told, number, steps)
 
 
-async def test_the_command_line_s_last_word_counts_after_the_clock_was_set_back_over_a_restart(
+async def test_b1_the_command_line_s_last_word_counts_after_the_clock_was_set_back_over_a_restart(
     tmp_path: Path,
 ) -> None:
     clock = Lying()

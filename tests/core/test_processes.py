@@ -123,7 +123,7 @@ def alive(mark: str) -> list[str]:
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to see who runs")
 @pytest.mark.parametrize("after", [0.0, 0.02, 0.05, 0.1, 0.2, None])
-async def test_a_child_ends_with_its_parent_from_its_first_instruction_on(
+async def test_b3_a_child_ends_with_its_parent_from_its_first_instruction_on(
     tmp_path: Path, after: float | None
 ) -> None:
     """However early the parent is killed; None: when the child is long there."""

@@ -282,7 +282,7 @@ time.sleep(3600)
 """
 
 
-def test_a_trainer_does_not_outlive_its_daemon() -> None:
+def test_b3_a_trainer_does_not_outlive_its_daemon() -> None:
     """Its stdin stays open, and nothing is written to it: it notices by itself."""
     with subprocess.Popen(
         [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -193,7 +193,7 @@ WAITING: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("what", WAITING)
-async def test_a_rating_costs_the_same_however_many_wait(tmp_path: Path, what: str) -> None:
+async def test_b13_a_rating_costs_the_same_however_many_wait(tmp_path: Path, what: str) -> None:
     """The rating, its undo and, but for a round of very many, the scheduler's look."""
     columns, training = WAITING[what]
     clock = VirtualClock(waits=True)  # the scheduler does not look by itself

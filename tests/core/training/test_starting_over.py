@@ -35,7 +35,7 @@ async def turned(bot: Bot, number: int) -> None:
     await bot.react(answer, "👎" if before == 1.0 else "👍")
 
 
-async def test_what_was_taken_back_is_left_out_and_the_rest_goes_live_in_the_same_run(
+async def test_b2_what_was_taken_back_is_left_out_and_the_rest_goes_live_in_the_same_run(
     tmp_path: Path,
 ) -> None:
     async with open_bot(tmp_path) as bot:
@@ -143,7 +143,7 @@ async def test_it_starts_over_only_so_often(
         await check(bot)
 
 
-async def test_where_people_change_their_minds_all_the_time_runs_end_in_verdicts(
+async def test_b2_where_people_change_their_minds_all_the_time_runs_end_in_verdicts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a run over all of them would last, 7 of 100 ratings change: a shorter one meets fewer."""
