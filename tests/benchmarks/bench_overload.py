@@ -41,28 +41,23 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 async def _measure(seconds: float, burst: int) -> None:
     with tempfile.TemporaryDirectory() as place:
-        async with daemon(Path(place)) as far:
+        async with daemon(Path(place) / "burst") as far:
+            print("\n## A burst of connections that say nothing, and one client beside them\n")
+            row(
+                "opened", "held at most", "201 beside", "p50 ms", "p99", "latest", "MB before", "at most",
+                "after", head=True,
+            )  # fmt: skip
+            row(*await _burst(far, burst))
+        async with daemon(Path(place) / "overload") as far:
             rate = await _capacity(far, seconds / 2)
             print(f"\n## Overload: what the API takes is {rate:.0f} rated answers a second\n")
             row(
-                "offered", "sent", "201 on", "count", "p50 ms", "p99", "latest", "others", "held at most",
-                "MB before", "at most", "after", head=True,
+                "offered", "sent", "201 on", "count", "p50 ms", "p99", "latest", "others", "CPU",
+                "held at most", "MB before", "at most", "after", head=True,
             )  # fmt: skip
             for times in (1, TIMES):
                 for line in await _overload(far, rate * times, seconds):
                     row(f"{times} ×", *line)
-            print("\n## A burst of connections that say nothing\n")
-            row(
-                "opened",
-                "held at most",
-                "beside it: pairs",
-                "p99 ms",
-                "MB before",
-                "at most",
-                "after",
-                head=True,
-            )
-            row(*await _burst(far, burst))
 
 
 async def _capacity(far: Far, seconds: float) -> float:
@@ -155,7 +150,7 @@ async def _overload(far: Far, rate: float, seconds: float) -> list[list[str]]:
 
     asked: set[asyncio.Task[None]] = set()
     async with Watch(far.pid).on() as watch:
-        began, sent = time.perf_counter(), 0
+        began, sent, cpu = time.perf_counter(), 0, await far.cpu()
         while (past := time.perf_counter() - began) < seconds:
             for _ in range(min(int(past * rate), sent + 64) - sent):  # who is late leaves some out
                 task = asyncio.create_task(ask())
@@ -165,11 +160,12 @@ async def _overload(far: Far, rate: float, seconds: float) -> list[list[str]]:
             await asyncio.sleep(0.001)
         while asked:
             await asyncio.wait(asked)
+        used = (await far.cpu() - cpu) / (time.perf_counter() - began)
     for caller in free:
         caller.close()
     others = ", ".join(f"{count:,} × {what}" for what, count in told.most_common()) or "none"
     return [
-        [f"{sent:,}", what, *_times(took), others, f"{watch.held}", *watch.memory()]
+        [f"{sent:,}", what, *_times(took), others, f"{used:.2f}", f"{watch.held}", *watch.memory()]
         for what, took in accepted.items()
     ]
 

@@ -29,6 +29,8 @@ LONGEST_LINE = 8190
 """Bytes of a request's first line, and of each of its headers: a platform's token is one."""
 _LAST_CALLS = 1.0
 """Seconds for what is under way at a stop (aiohttp waits twice as long)."""
+_A_TURN = 16
+"""Connections at the port that a turn of the loop takes."""
 _LINGERING = 2.0
 """Seconds in which a client that still sends can read why it should not."""
 
@@ -82,11 +84,23 @@ class HttpServer:
     ) -> None:
         loop = asyncio.get_running_loop()
         if listening is not None:
-            server = await loop.create_server(crowd, sock=listening, backlog=ONE_A_TURN)
+            server = await loop.create_server(
+                crowd, sock=listening, backlog=ONE_A_TURN, start_serving=False
+            )
         else:
-            server = await loop.create_server(crowd, host, port, backlog=ONE_A_TURN)
-        queue(server)
+            server = await loop.create_server(
+                crowd, host, port, backlog=ONE_A_TURN, start_serving=False
+            )
         self._listening.append(server)
+        # Each of these takes one a turn from the same queue: with one alone, while turns are long, newcomers
+        # would wait in the kernel, where nobody tells them to come again.
+        for same in [sock.dup() for sock in server.sockets for _ in range(_A_TURN - 1)]:
+            more = await loop.create_server(
+                crowd, sock=same, backlog=ONE_A_TURN, start_serving=False
+            )
+            self._listening.append(more)
+        await asyncio.gather(*(one.start_serving() for one in self._listening))
+        queue(server)
 
     @property
     def port(self) -> int:

@@ -16,7 +16,7 @@ from goodbot.config import HttpConfig
 from goodbot.web import connections
 from goodbot.web.http import starting
 from goodbot.web.routes import application
-from goodbot.web.server import HttpServer
+from goodbot.web.server import _A_TURN, HttpServer
 
 from tests.core.builders import until
 from tests.core.web.asking import get, raw
@@ -126,6 +126,20 @@ async def test_a_crowd_that_comes_at_once_and_asks_is_answered() -> None:
         assert {answer.split(b" ")[1] for answer in said} == {b"200"}
         for one in asking:
             one.close()
+
+
+async def test_newcomers_do_not_wait_for_as_many_turns_as_they_are() -> None:
+    """Each turn of the loop is long while many ask, and nobody tells those who wait in the kernel."""
+    async with listening() as server:
+        with contextlib.ExitStack() as callers:
+            for _ in range(160):
+                callers.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            turns = 0
+            while len(crowd(server).open) < 160:
+                await connections._turn()
+                turns += 1
+            assert turns < 40
+        await until(lambda: not crowd(server).open)
 
 
 async def test_those_who_wait_between_two_requests_make_room(
@@ -450,7 +464,9 @@ async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) ->
             assert await last.asks() == "200"
             last.close()
         assert len(seen) == 401
-        assert max(seen) <= 32 + 3, "those that were driven out are closed in the next turn"
+        assert max(seen) <= 32 + _A_TURN + 3, (
+            "those that were driven out are closed in the next turn"
+        )
 
 
 async def test_b6_what_there_is_no_room_for_is_told_at_once(
