@@ -78,7 +78,8 @@ def test_the_rate_makes_up_for_what_is_taken_back_up_to_three_times(
     strength: float, bolder: float
 ) -> None:
     settings = TrainingSettings(strength=strength)
-    assert settings.bolder == pytest.approx(bolder)
+    assert settings.bolder(10**6) == pytest.approx(bolder)
+    assert settings.bolder(10**8) == 1.0
     assert settings.rate_for(10**9) == TrainingSettings(strength=1.0).rate_for(10**9)
 
 
@@ -94,7 +95,7 @@ def test_every_round_learns_more_boldly_and_goes_a_part_of_the_way(
     parent, bold, part_way = tmp_path / "parent", tmp_path / "bold", tmp_path / "part"
     usual = TrainingSettings()
     trained(random_model, parent, items)
-    trained(random_model, bold, items, parent, learning_rate_scale=usual.bolder, strength=1.0)
+    trained(random_model, bold, items, parent, learning_rate_scale=usual.bolder(1), strength=1.0)
     said = trained(random_model, part_way, items, parent)
     assert "the usual way" not in said
     before, to = read_adapter(parent).pairs, read_adapter(bold).pairs

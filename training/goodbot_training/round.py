@@ -34,6 +34,7 @@ from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import Tell, sift
+from goodbot_training.settings import BOLD_UP_TO
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import TRAIN, Job, data_error
 
@@ -58,7 +59,6 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     usual = job.settings.strength
     if unheard:
         job = replace(job, settings=job.settings.contested())
-    share = job.settings.strength / usual
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     _progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
@@ -66,6 +66,10 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     _progress(emit, "load", 1, 1)
+    strength = job.settings.strength
+    if backend.parameters > BOLD_UP_TO:
+        usual, strength = 1.0, strength if unheard else 1.0
+    share = strength / usual
 
     job, lengths = sift(job, backend)
     if job.refused:
@@ -115,7 +119,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         if isinstance(backend, OptimizesForInference):
             backend.optimize_for_inference()  # the gate mostly samples
         with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
-            _weaken(candidate, job, backend, job.settings.strength)
+            _weaken(candidate, job, backend, strength)
         answers = 2 * job.settings.gate_anchors or 1
         judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
         verdict = judge(tell=_counter(emit, "gate", answers))

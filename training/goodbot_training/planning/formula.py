@@ -104,7 +104,8 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
     least, usual, most = (number * portion for number in portions(settings))
     before = sum(parts.values()) + judged * forward
     threads = _threads(here)
-    rate = settings.bolder * settings.rate_for(adapted(shape))
+    touched = adapted(shape)
+    rate = settings.bolder(touched) * settings.rate_for(touched)
     rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
     advantages, _ = afresh.advantages(job, make_objective(settings), rewards, weights)
     return Estimate(
