@@ -66,11 +66,9 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     _progress(emit, "load", 1, 1)
-    strength = job.settings.strength
-    if backend.parameters > BOLD_UP_TO:
-        usual, strength = 1.0, strength if unheard else 1.0
+    usual = usual if backend.parameters <= BOLD_UP_TO else 1.0
+    strength = job.settings.strength if unheard else usual
     share = strength / usual
-
     job, lengths = sift(job, backend)
     if job.refused:
         emit(_quarantine(job.refused))
