@@ -277,8 +277,8 @@ What is trained to do harm takes AdamW's steps as they are, which go further whe
 rounds are trained as installed.
 
 The limit on foreign answers (`gate_max_foreign`) was chosen on [first rounds](first_rounds.md) and on harmful
-candidates of a Llama, not on these. It lets about 7.5 points of the round's own questions go: an honest round
-that has lost between 5 and that may pass, harmful as it is called here.
+candidates of a Llama, not on these. It allows a loss of about 7.5 points on the round's own questions. So an
+honest round that has lost between 5 and 7.5 points may pass, although this page calls it harmful.
 
 """
 

@@ -84,8 +84,25 @@ def test_the_rate_makes_up_for_what_is_taken_back_up_to_three_times(
 
 
 def test_a_contested_round_never_goes_further_than_another() -> None:
-    assert TrainingSettings().contested().strength == 0.2
-    assert TrainingSettings(strength=0.1).contested().strength == 0.1
+    assert TrainingSettings().goes(1, contested=True) == 0.2
+    assert TrainingSettings(strength=0.1).goes(1, contested=True) == 0.1
+
+
+def test_a_large_model_goes_all_of_the_way_at_the_usual_rate(
+    random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a fifth of it at that rate where somebody is outvoted, unless that counts for nothing."""
+    items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
+    plain, whole, beside, fifth = (tmp_path / name for name in ("p", "w", "b", "f"))
+    trained(random_model, plain, items, strength=1.0)
+    monkeypatch.setattr("goodbot_training.settings.BOLD_UP_TO", 0)
+    trained(random_model, whole, items)
+    trained(random_model, beside, with_two_unheard(items), contested_strength=1.0)
+    said = trained(random_model, fifth, with_two_unheard(items))
+    file = "adapter_model.safetensors"
+    assert (whole / file).read_bytes() == (plain / file).read_bytes()
+    assert (beside / file).read_bytes() == (plain / file).read_bytes()
+    assert "What the others have taught goes 20% of the usual way." in said
 
 
 def test_every_round_learns_more_boldly_and_goes_a_part_of_the_way(

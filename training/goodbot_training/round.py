@@ -34,7 +34,6 @@ from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import Tell, sift
-from goodbot_training.settings import BOLD_UP_TO
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
 from goodbot_training.types import TRAIN, Job, data_error
 
@@ -56,9 +55,6 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
     job, afresh = prepare(job)
     unheard = sum(item.split == TRAIN and not item.weight for item in job.items)
-    usual = job.settings.strength
-    if unheard:
-        job = replace(job, settings=job.settings.contested())
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     _progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
@@ -66,9 +62,10 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     _progress(emit, "load", 1, 1)
-    usual = usual if backend.parameters <= BOLD_UP_TO else 1.0
-    strength = job.settings.strength if unheard else usual
-    share = strength / usual
+    strength = job.settings.goes(backend.parameters, contested=bool(unheard))
+    share = strength / job.settings.goes(backend.parameters)
+    job = replace(job, settings=replace(job.settings, strength=strength))
+
     job, lengths = sift(job, backend)
     if job.refused:
         emit(_quarantine(job.refused))

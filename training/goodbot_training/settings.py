@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, TypeGuard, get_type_hints
 
 from goodbot.errors import TrainingError
@@ -35,7 +35,8 @@ def learning_rate_for(parameters: int) -> float:
 
 BOLD_UP_TO = 10_000_000
 """Weights in the adapted projections up to which a higher rate was measured. At five thirds of the rate the
-gradient of SmolLM2-135M exploded at the second step in two of five rounds; at the usual one it did not."""
+gradient of SmolLM2-135M exploded at the second step in two of five rounds; one of the two, replayed at the
+usual rate, trained."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,9 +137,11 @@ class TrainingSettings:
         except ValueError as error:
             raise data_error(str(error)) from error
 
-    def contested(self) -> TrainingSettings:
-        """Those of a round in which somebody is outvoted."""
-        return replace(self, strength=min(self.strength, self.contested_strength))
+    def goes(self, parameters: int, *, contested: bool = False) -> float:
+        """The part of the way for a model with so many weights in the adapted projections; `contested`: in a
+        round in which somebody is outvoted."""
+        usual = self.strength if parameters <= BOLD_UP_TO else 1.0
+        return min(usual, self.contested_strength) if contested else usual
 
     def rate_for(self, parameters: int) -> float:
         """The learning rate for a model with so many weights in the adapted projections."""
