@@ -54,7 +54,9 @@ def ours(name: str) -> bool:
     """Whether an entry of the state directory is goodbot's own."""
     for ending in _PARTIAL:
         name = name.removesuffix(ending)
-    return name in ENTRIES or (name.startswith(f"{DATABASE}.") and name.endswith(".bak"))
+    copy = name.startswith(f"{DATABASE}.") and name.endswith(".bak")
+    key = name.startswith("undo.key.")  # being made
+    return name in ENTRIES or copy or key
 
 
 def beside(home: Path) -> list[Path]:

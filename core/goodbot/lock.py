@@ -8,6 +8,7 @@ import fcntl
 import os
 import stat
 import time
+from collections.abc import Generator
 from pathlib import Path
 
 from goodbot.errors import BusyError, StoreError, StoreFullError
@@ -99,6 +100,28 @@ def holder(home: Path) -> tuple[bool, int | None]:
     finally:
         os.close(fd)
     return False, None
+
+
+@contextlib.contextmanager
+def changing(directory: Path) -> Generator[None]:
+    """Keep other processes that change small files of this directory waiting, so that none writes over
+    what another has written since it read.
+
+    Take it for one reading and writing, never within itself. It is the directory that is locked: nothing
+    is left behind. Raises OSError.
+    """
+    while True:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # A file system that cannot lock a directory (NFS) keeps nobody waiting.
+            with contextlib.suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_EX)
+            # After a restore another directory has that name.
+            if os.path.samestat(os.fstat(fd), os.stat(directory)):
+                yield
+                return
+        finally:
+            os.close(fd)
 
 
 def prepare_home(home: Path) -> None:

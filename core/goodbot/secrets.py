@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from goodbot.errors import ConfigError, MissingExtraError
+from goodbot.lock import changing
 from goodbot.patience import within
 
 T = TypeVar("T")
@@ -100,16 +101,13 @@ class SecretStore:
         if keyring:
             keeper = _require_keyring()
             _limited(lambda: keeper.set_password(_SERVICE, self._key(name), value))
-            self._write({k: v for k, v in self._read().items() if k != name})
+            self._change(name, "")
         else:
-            self._write({**self._read(), name: value})
+            self._change(name, value)
 
     def delete(self, name: str) -> bool:
         """Forget a value wherever it is kept; False if it was not."""
-        stored = self._read()
-        found = name in stored
-        if found:
-            self._write({k: v for k, v in stored.items() if k != name})
+        found = self._change(name, "")
         return self.delete_from_keyring(name) or found
 
     def in_keyring(self, name: str) -> bool:
@@ -158,6 +156,17 @@ class SecretStore:
         if not equals or not name.isidentifier():
             raise ConfigError("write one NAME=value a line", path=self.path, line=number)
         return name, value.strip().strip("\"'")
+
+    def _change(self, name: str, value: str) -> bool:
+        """Set a line of the file, or take it out where `value` is empty; whether it was there."""
+        if not value and not self.path.exists():
+            return False
+        with changing(self.path.parent):
+            stored = self._read()
+            found = stored.pop(name, None) is not None
+            if value or found:
+                self._write({**stored, name: value} if value else stored)
+            return found
 
     def _write(self, values: Mapping[str, str]) -> None:
         if not values:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import tarfile
+import threading
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from goodbot.app import open_plugins
-from goodbot.backups import archive
+from goodbot.backups import archive, restore, travel
 from goodbot.backups.make import make
 from goodbot.backups.restore import Prepared, prepared, swap
 from goodbot.backups.travel import Travelling
@@ -167,6 +168,24 @@ async def test_s2_what_a_connector_names_travels(home: Path) -> None:
         assert row(into, "SELECT key FROM connector_values") == values
         assert row(home, "SELECT count(*) FROM connector_values") == [(2,)], "ours is as it was"
         assert Travelling(specs).takes("connectors/acme/faces") == bool(files)
+
+
+async def test_a_token_that_is_stored_while_a_backup_comes_in_is_not_lost(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(home)
+    make(home, home.parent / "b.tar", PLUGINS.connectors(), now=NOW)
+    late = threading.Thread(target=lambda: SecretStore(home).set(TOKEN, "late"))
+
+    def keep(home: Path, restored: Path) -> None:
+        travel.keep(home, restored)
+        late.start()
+        late.join(0.5)  # without a lock it would be stored by then, in what is put aside
+
+    monkeypatch.setattr(restore, "keep", keep)
+    await restored(home.parent / "b.tar", home)
+    late.join()
+    assert SecretStore(home).where(TOKEN) == "file"
 
 
 def of_before(home: Path, path: Path) -> Path:

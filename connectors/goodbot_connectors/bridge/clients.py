@@ -14,11 +14,13 @@ import os
 import secrets
 import string
 from collections import deque
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 from goodbot.clock import Clock, SystemClock
 from goodbot.errors import ConfigError, UsageError
+from goodbot.lock import changing
 
 from goodbot_connectors.fields import as_json, items
 from goodbot_connectors.fields import string as text_of
@@ -59,19 +61,22 @@ def create(home: Path, connector: str, name: str, *, admin: bool = False) -> str
     token = PREFIX + secrets.token_urlsafe(32)
     client = Client(name=name, admin=admin, created=SystemClock().now())
     path = _path(home, connector)
-    kept = {digest: one for digest, one in _read(path).items() if one.name != name}
-    _write(path, {**kept, _hash(token): client})
+    with _changing(path) as known:
+        kept = {digest: one for digest, one in known.items() if one.name != name}
+        _write(path, {**kept, _hash(token): client})
     return token
 
 
 def remove(home: Path, connector: str, name: str) -> bool:
     """Let a program in no more; False if there was none of that name. Raises ConfigError."""
     path = _path(home, connector)
-    known = _read(path)
-    kept = {digest: one for digest, one in known.items() if one.name != name}
-    if len(kept) == len(known):
+    if not path.exists():
         return False
-    _write(path, kept)
+    with _changing(path) as known:
+        kept = {digest: one for digest, one in known.items() if one.name != name}
+        if len(kept) == len(known):
+            return False
+        _write(path, kept)
     return True
 
 
@@ -132,6 +137,17 @@ def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+@contextlib.contextmanager
+def _changing(path: Path) -> Generator[dict[str, Client]]:
+    """What `_read` tells, while nobody else changes it. Raises ConfigError."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with changing(path.parent):
+            yield _read(path)
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error.strerror}", path=path) from error
+
+
 def _read(path: Path) -> dict[str, Client]:
     """The clients by the hashes of their tokens. Raises ConfigError."""
     try:
@@ -156,14 +172,13 @@ def _read(path: Path) -> dict[str, Client]:
 
 
 def _write(path: Path, known: dict[str, Client]) -> None:
-    """Replace the file in one step, readable by its owner alone. Raises ConfigError."""
+    """Replace the file in one step, readable by its owner alone. Raises OSError."""
     lines = [
         {"name": one.name, "admin": one.admin, "created": one.created, "sha256": digest}
         for digest, one in sorted(known.items(), key=lambda item: item[1].name)
     ]
     partial = path.with_name(FILE + ".new")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         with os.fdopen(os.open(partial, flags, 0o600), "w", encoding="utf-8") as file:
@@ -171,7 +186,7 @@ def _write(path: Path, known: dict[str, Client]) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except OSError as error:
+    except OSError:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise ConfigError(f"cannot be written: {error.strerror}", path=path) from error
+        raise

@@ -22,7 +22,7 @@ from goodbot.backups import archive, authority
 from goodbot.backups.travel import Travelling, keep
 from goodbot.errors import AdapterError, GoodbotError, StoreError
 from goodbot.home import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
-from goodbot.lock import HomeLock, holder, prepare_home
+from goodbot.lock import HomeLock, changing, holder, prepare_home
 from goodbot.naming import TERMINAL
 from goodbot.plugins import PluginHost
 from goodbot.store import Store, access, backup, inspection
@@ -184,7 +184,7 @@ def swap(ready: Prepared, home: Path, *, now: float) -> Path | None:
     stamp = datetime.fromtimestamp(now, tz=UTC).strftime("%Y%m%d-%H%M%S")
     before = home.with_name(f"{home.name}{BEFORE_RESTORE}{stamp}")
     restored = home.with_name(home.name + RESTORED)
-    with backup.explained(home):
+    with backup.explained(home), changing(home):
         if os.path.lexists(before):
             raise StoreError(f"{before} is there already: wait a second and try again")
         keep(home, ready.staging)

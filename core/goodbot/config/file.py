@@ -5,7 +5,6 @@ A change is checked as a whole before it replaces the file, and it replaces it i
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from tomlkit.exceptions import TOMLKitError
 from goodbot import config
 from goodbot.config.toml import read
 from goodbot.errors import ConfigError
-from goodbot.lock import prepare_home
+from goodbot.lock import changing, prepare_home
 
 
 class ConfigFile:
@@ -83,38 +82,50 @@ class ConfigFile:
         return tomlkit.dumps(self._document)  # pyright: ignore[reportUnknownMemberType]
 
     def save(self) -> config.Config:
-        """Check and write; returns the new config. Raises ConfigError, and then nothing changed."""
+        """Check and write; returns the new config. Raises ConfigError, and then nothing changed.
+
+        What somebody else has written since it was read is not written over: that is an error.
+        """
         text = self.text()
         parsed = config.parse(text, home=self.home, path=self.path)
         if self.path.parent == self.home:
             prepare_home(self.home)
-        self._write(text)
-        self.before = text
+        self._exchange(text)
         return parsed
 
     def restore(self, before: str | None) -> None:
-        """Put the file back as it was before `save`; None: there was none."""
-        if before is None:
-            self.path.unlink(missing_ok=True)
-        else:
-            self._write(before)
-        self.before = before
+        """Put the file back as it was before `save`; None: there was none. Raises ConfigError."""
+        self._exchange(before)
+
+    def _exchange(self, text: str | None) -> None:
+        """Write what it shall be, if it still is what we know; None: no file."""
+        try:
+            with changing(self.path.parent):
+                try:
+                    now = read(self.path)
+                except FileNotFoundError:
+                    now = None
+                if now != self.before:
+                    raise ConfigError(
+                        "was changed meanwhile, so it was left as it is: try again", path=self.path
+                    )
+                if text is None:
+                    self.path.unlink(missing_ok=True)
+                else:
+                    self._write(text)
+        except OSError as error:
+            raise ConfigError(f"cannot be written: {error.strerror}", path=self.path) from error
+        self.before = text
 
     def _write(self, text: str) -> None:
         partial = self.path.with_name(self.path.name + ".new")
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                partial.unlink()
-            descriptor = os.open(
-                partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
-            )
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self.path)
-        except OSError as error:
-            raise ConfigError(f"cannot be written: {error.strerror}", path=self.path) from error
+        partial.unlink(missing_ok=True)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self.path)
 
     def _table(self, sections: list[str]) -> Any:
         table: Any = self._document

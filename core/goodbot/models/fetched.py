@@ -21,7 +21,7 @@ from typing import Any
 
 from goodbot import sealed
 from goodbot.errors import ConfigError
-from goodbot.lock import prepare_home
+from goodbot.lock import changing, prepare_home
 
 FILE = "fetched.json"
 
@@ -80,12 +80,14 @@ def _believed(home: Path) -> list[Fetched] | None:
 
 def record(home: Path, entry: Fetched) -> None:
     """Note a download, or more of one; what is not ours is replaced."""
-    known = {(one.repo, one.commit, one.path): one for one in _believed(home) or ()}
-    key = (entry.repo, entry.commit, entry.path)
-    before = known[key].blobs if key in known else ()
-    blobs = tuple(sorted({*before, *entry.blobs}))
-    known[key] = Fetched(repo=entry.repo, commit=entry.commit, path=entry.path, blobs=blobs)
-    _write(home, list(known.values()))
+    prepare_home(home)
+    with changing(home):
+        known = {(one.repo, one.commit, one.path): one for one in _believed(home) or ()}
+        key = (entry.repo, entry.commit, entry.path)
+        before = known[key].blobs if key in known else ()
+        blobs = tuple(sorted({*before, *entry.blobs}))
+        known[key] = Fetched(repo=entry.repo, commit=entry.commit, path=entry.path, blobs=blobs)
+        _write(home, list(known.values()))
 
 
 def removable(entry: Fetched) -> list[Path]:
@@ -122,7 +124,8 @@ def remove(home: Path, entry: Fetched) -> list[Path]:
     for directory in (entry.path, *(entry.folder / n for n in ("snapshots", "blobs", "refs", ""))):
         with contextlib.suppress(OSError):  # not empty: somebody else's
             Path(directory).rmdir()
-    _write(home, [one for one in entries(home) if one != entry])
+    with changing(home):
+        _write(home, [one for one in entries(home) if one != entry])
     return files
 
 
@@ -141,7 +144,6 @@ def _write(home: Path, known: Sequence[Fetched]) -> None:
     if not known:
         path.unlink(missing_ok=True)
         return
-    prepare_home(home)
     data = [asdict(entry) for entry in known]
     partial = path.with_name(FILE + ".new")
     kept = {"models": data, "mac": sealed.seal(home, FILE, _dumped(data))}
