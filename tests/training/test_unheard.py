@@ -13,6 +13,8 @@ from tests.training.test_worker import make_job
 
 require("torch")
 
+from goodbot.errors import TrainingError  # noqa: E402
+from goodbot_training import planning  # noqa: E402
 from goodbot_training.backends.adapters import read_adapter  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
 from goodbot_training.round import run_round  # noqa: E402
@@ -69,6 +71,36 @@ def test_it_learns_more_boldly_and_goes_a_fifth_of_the_way(
     for path, pair in read_adapter(fifth).pairs.items():
         for part, since, there in zip(pair, before[path], to[path], strict=True):
             np.testing.assert_allclose(part, since + 0.2 * (there - since), atol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["counted", "measured"])
+def test_a_plan_knows_the_rate_of_a_contested_round_and_how_far_it_goes(
+    random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    plan, output = tmp_path / "plan", tmp_path / "round"
+    plan.mkdir()
+    output.mkdir()
+    job = make_job(random_model, output)
+    job["items"] = with_two_unheard(job["items"])
+    events: list[dict[str, Any]] = []
+    run_round(Job.parse(job), TorchBackend(), events.append)
+    monkeypatch.setattr(planning, "SLOW", 0.0 if how == "counted" else 1e9)
+    estimate = planning.run_plan(
+        Job.parse({**job, "output": str(plan)}), TorchBackend(), lambda event: None
+    )
+    metrics = events[-1]["metrics"]
+    assert (estimate.how, estimate.train) == (how, metrics["rollouts"])
+    assert estimate.learning_rate == pytest.approx(metrics["learning_rate"], rel=1e-3)
+    assert estimate.steps == metrics["steps"]
+    assert estimate.share == pytest.approx(1 / 3)
+
+
+def test_a_plan_of_what_nobody_is_heard_with_says_so(random_model: Path, tmp_path: Path) -> None:
+    job = make_job(random_model, tmp_path)
+    for item in job["items"]:
+        item["weight"] = 0.0
+    with pytest.raises(TrainingError, match="no rated turn"):
+        planning.run_plan(Job.parse(job), TorchBackend(), lambda event: None)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from goodbot.backend import (
 )
 from goodbot.errors import AdapterError, TrainingError
 
-from goodbot_training import fingerprint
+from goodbot_training import contested, fingerprint
 from goodbot_training.afresh import prepare
 from goodbot_training.checkpoints import Checkpoints, Progress
 from goodbot_training.gate import Verdict, decide, measure
@@ -35,10 +35,8 @@ from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.rollouts import Tell, sift
 from goodbot_training.slices import BrokenStepError, make_lesson, train_in_slices
-from goodbot_training.types import TRAIN, Job, data_error
+from goodbot_training.types import Job, data_error
 
-_UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
-_PART = "What the others have taught goes {:.0%} of the usual way. "
 Emit = Callable[[dict[str, Any]], None]
 """Takes one event of the worker protocol."""
 
@@ -54,7 +52,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
     objective = make_objective(job.settings)  # first: an unknown name must not cost a model load
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
     job, afresh = prepare(job)
-    unheard = sum(item.split == TRAIN and not item.weight for item in job.items)
+    unheard = contested.unheard(job)
     checkpoints, job = Checkpoints(job.checkpoints, job), memory.within(job)
     _progress(emit, "load", 0, 1)
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
@@ -62,9 +60,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     _progress(emit, "load", 1, 1)
-    strength = job.settings.goes(backend.parameters, contested=bool(unheard))
-    share = strength / job.settings.goes(backend.parameters)
-    job = replace(job, settings=replace(job.settings, strength=strength))
+    job, share = contested.settled(job, backend.parameters)
 
     job, lengths = sift(job, backend)
     if job.refused:
@@ -108,13 +104,13 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
             backend.load_adapter(job.parent)
     taken = [stats for stats in progress.steps if not stats.skipped]
 
-    candidate, told = job.output / ".partial", _told(unheard, share) + afresh
+    candidate, told = job.output / ".partial", contested.told(unheard, share) + afresh
     try:
         backend.save_adapter(candidate)
         if isinstance(backend, OptimizesForInference):
             backend.optimize_for_inference()  # the gate mostly samples
         with suppress(AdapterError):  # one that cannot be read is the gate's to refuse
-            _weaken(candidate, job, backend, strength)
+            _weaken(candidate, job, backend, job.settings.strength)
         answers = 2 * job.settings.gate_anchors or 1
         judge = partial(_judge, job, backend, candidate, material, bool(taken), base_answers=[])
         verdict = judge(tell=_counter(emit, "gate", answers))
@@ -183,13 +179,6 @@ def _judge(
         tell=tell,
     )
     return decide(metrics, job.settings)
-
-
-def _told(unheard: int, share: float) -> str:
-    """Whose ratings were left out, and how far of the usual way the round goes for it; or nothing."""
-    return (_UNHEARD.format(unheard) if unheard else "") + (
-        _PART.format(share) if share < 1 else ""
-    )
 
 
 def _weaken(candidate: Path, job: Job, backend: TrainingBackend, share: float) -> None:

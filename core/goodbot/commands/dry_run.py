@@ -112,10 +112,12 @@ def _cost(estimate: Mapping[str, Any]) -> list[str]:
     memory = estimate["memory"]
     need = estimate["peak"] or memory["needed"]
     free = f" of {told(memory['free'])} that are free" if memory["free"] else ""
+    part = estimate.get("share", 1)
+    less = f", and goes {part:.0%} of the usual way, for some are outvoted" if part < 1 else ""
     again = "computed again for the gradient" if memory["recompute"] else "kept"
     return [
         f"Steps: {estimate['steps']} at a rate of {estimate['learning_rate']:.1e} or less, each answer "
-        f"about {estimate['passes']:.1f} times; "
+        f"about {estimate['passes']:.1f} times{less}; "
         f"{estimate['tokens']:,} tokens in all, {estimate['longest']:,} in the longest answer.",
         f"Time: about {_seconds(cpu)} of processor time ({_seconds(estimate['least']['cpu'])} to "
         f"{_seconds(estimate['most']['cpu'])}, by how soon the gate is sure), {_seconds(wall)} on the "

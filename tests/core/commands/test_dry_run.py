@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from goodbot.commands.base import Result
+from goodbot.commands.dry_run import sentences
 from goodbot.errors import UsageError
 from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey
 
@@ -69,6 +70,15 @@ async def test_it_tells_what_would_be_trained_and_what_it_would_cost(tmp_path: P
         assert result.data["trains"]
         assert (result.data["train"], result.data["held_out"], result.data["ties"]) == (6, 2, 1)
         assert result.data["estimate"]["total"] == {"cpu": 4.8, "wall": 9.6}
+
+
+async def test_it_tells_how_far_a_round_goes_in_which_somebody_is_outvoted(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(9)
+        data = (await ask(bot)).data
+        part = {**data, "estimate": {**data["estimate"], "share": 1 / 3}}
+        assert any("goes 33% of the usual way, for some are outvoted" in s for s in sentences(part))
+        assert not any("usual way" in line for line in sentences(data))
 
 
 async def test_it_changes_nothing(tmp_path: Path) -> None:

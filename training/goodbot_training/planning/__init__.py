@@ -34,7 +34,7 @@ def run_plan(
     Raises TrainingError as the round itself would, before its first step.
     """
     make_objective(job.settings)
-    if all(item.split == HELD_OUT for item in job.items):
+    if all(item.split == HELD_OUT or not item.weight for item in job.items):
         raise data_error("There is no rated turn to train on.")
     job, afresh = prepare(job)
     memory = Memory.of(job, backend.name)

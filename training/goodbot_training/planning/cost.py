@@ -92,6 +92,8 @@ class Estimate:
     """Of those that are not too long, prompt and response."""
     longest: int
     learning_rate: float
+    share: float
+    """How far the round goes of the usual way: less than 1 where somebody is outvoted."""
     steps: int
     passes: float
     memory: MemoryPlan

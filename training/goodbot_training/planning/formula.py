@@ -27,6 +27,7 @@ from goodbot_training import afresh
 from goodbot_training.advantages import to_learn
 from goodbot_training.backends.generating import CACHED
 from goodbot_training.batches import planned_steps
+from goodbot_training.contested import settled
 from goodbot_training.gate.measure import PORTION
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
@@ -70,11 +71,13 @@ def _met(shape: Architecture, lora: int) -> float:
 
 def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estimate:
     """The estimate by the formula. Raises TrainingError where nothing is left or does not fit."""
+    touched = adapted(shape)
+    job, share = settled(job, touched)
     settings = job.settings
     marks = _marks(job)
     rows = [(item, *_tokens(item, marks)) for item in job.items]
     kept = [row for row in rows if row[1] + row[2] <= settings.max_sequence_tokens]
-    train = [row for row in kept if row[0].split != HELD_OUT]
+    train = [row for row in kept if row[0].split != HELD_OUT and row[0].weight]
     if not train:
         raise data_error("There is no rated turn to train on.")
     lengths = [prompt + response for _, prompt, response in kept]
@@ -104,7 +107,6 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
     least, usual, most = (number * portion for number in portions(settings))
     before = sum(parts.values()) + judged * forward
     threads = _threads(here)
-    touched = adapted(shape)
     rate = settings.bolder(touched) * settings.rate_for(touched)
     rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
     advantages, _ = afresh.advantages(job, make_objective(settings), rewards, weights)
@@ -116,6 +118,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
         tokens=sum(lengths),
         longest=max(lengths),
         learning_rate=rate * to_learn(job.baseline, rewards, weights, advantages),
+        share=share,
         steps=steps,
         passes=passes,
         memory=plan,

@@ -11,6 +11,7 @@ from goodbot.backend import LoraSettings, TrainingBackend, TrainingBatch
 
 from goodbot_training.batches import planned_steps
 from goodbot_training.checkpoints import Checkpoints
+from goodbot_training.contested import settled
 from goodbot_training.material import Material, gather
 from goodbot_training.memory import Memory
 from goodbot_training.objectives import make_objective
@@ -38,9 +39,10 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     load = watch.lap()
+    job, share = settled(job, backend.parameters)
     job, lengths = sift(job, backend)
     kept = [item for item in job.items if item.id in lengths]
-    count = sum(item.split != HELD_OUT for item in kept)
+    count = sum(map(_teaches, kept))
     if not count:
         raise data_error("There is no rated turn to train on.")
     plan = memory.plan(list(lengths.values()), job)
@@ -50,7 +52,8 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
 
     material = gather(small, backend, Checkpoints(None, job))
     scored = watch.lap()
-    if not material.train:
+    taught = [rollout for rollout in material.train if rollout.weight]
+    if not taught:
         raise data_error("There is no rated turn to train on.")
     tokens = sum(lengths.values())
     rollouts = read + scored * (tokens / _tokens(material))
@@ -59,7 +62,7 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
     steps = planned_steps(count, settings)
     objective = make_objective(settings)
     lesson = make_lesson(
-        small, backend, objective, material.train, recompute=plan.recompute, decay_steps=steps
+        small, backend, objective, taught, recompute=plan.recompute, decay_steps=steps
     )
     train = _train(small, lesson, backend, steps, watch)
 
@@ -80,6 +83,7 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
         tokens=tokens,
         longest=max(lengths.values()),
         learning_rate=lesson.optimizer.learning_rate,
+        share=share,
         steps=steps,
         passes=steps * settings.batch_size / count,
         memory=plan,
@@ -134,9 +138,13 @@ def _some(items: Sequence[Item]) -> tuple[Item, ...]:
     """At most `_ANSWERS`, evenly over time and so of both splits, with at least one to train on."""
     step = max(1, -(-len(items) // _ANSWERS))
     chosen = items[::step]
-    if all(item.split == HELD_OUT for item in chosen):
-        chosen = [*chosen, next(item for item in items if item.split != HELD_OUT)]
+    if not any(map(_teaches, chosen)):
+        chosen = [*chosen, next(filter(_teaches, items))]
     return tuple(chosen)
+
+
+def _teaches(item: Item) -> bool:
+    return item.split != HELD_OUT and bool(item.weight)
 
 
 def _size(batch: TrainingBatch) -> int:
