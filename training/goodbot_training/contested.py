@@ -1,4 +1,4 @@
-"""A round in which somebody is outvoted: what they say weighs nothing, and it goes a smaller part of the way."""
+"""A round in which somebody is outvoted: what they say weighs nothing, and it goes less of the way."""
 
 from __future__ import annotations
 
