@@ -29,6 +29,7 @@ from goodbot.setup import Check, Examined, Probe
 
 _CHOOSE = "goodbot model use auto"
 _CHILD_SECONDS = 40.0
+_LOOK_SECONDS = _CHILD_SECONDS - 5
 _LOOK = "goodbot_training.look"
 _ASK = """
 import importlib, json, sys
@@ -164,9 +165,13 @@ async def template(examined: Examined) -> Sequence[Check]:
         return []
     cage, look = processes.Cage(reads=[found.path]), processes.python("-m", _LOOK, str(found.path))
     told: dict[str, Any] = {}
-    with contextlib.suppress(ValueError, IndexError, TimeoutError):  # a busy machine is no fault
-        async with asyncio.timeout(_CHILD_SECONDS - 5):
+    try:
+        async with asyncio.timeout(_LOOK_SECONDS):
             code, out, _ = await _child(*look, cage=cage)
+    except TimeoutError:  # a busy machine is no fault
+        text = f"it could not be looked at within {_LOOK_SECONDS:g} s"
+        return [warn("template", text, "try again when the machine is less busy")]
+    with contextlib.suppress(ValueError, IndexError):
         told = json.loads(out.splitlines()[-1]) if code == 0 else {}
     if not told:
         return []  # without a framework there is nothing to ask; the backend's line says it

@@ -16,7 +16,7 @@ from goodbot.setup import CheckState
 from goodbot_training.tiny.plugin import register_model
 
 from tests.core.doctor.examining import examined, only
-from tests.support import require
+from tests.support import patience, require
 
 TINY = register_model().path
 
@@ -204,6 +204,13 @@ async def test_an_architecture_that_no_backend_knows(copy: Path) -> None:
     assert (state, "abacus" in text, fix) == (CheckState.FAIL, True, "goodbot model use auto")
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child imports a framework, which takes minutes beside programs that have the processors."""
+    monkeypatch.setattr(model, "_LOOK_SECONDS", patience(model._LOOK_SECONDS))
+
+
+@pytest.mark.usefixtures("patient")
 async def test_a_turn_that_ends_where_no_file_says_so_is_a_warning(copy: Path) -> None:
     require("transformers")
     seen = examined(copy.parent / "home", f'[model]\npath = "{copy}"\n')
@@ -218,6 +225,17 @@ async def test_a_turn_that_ends_where_no_file_says_so_is_a_warning(copy: Path) -
     assert "its turns end with <|im_end|>, which none of its files names as an end" in check.text
 
 
+async def test_a_template_that_nobody_came_to_look_at_is_told(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(weights, "ends", lambda path: ())
+    seen = examined(copy.parent / "home", f'[model]\npath = "{copy}"\n')
+    check = await only(model.template(seen))
+    assert (check.state, "could not be looked at" in check.text) == (CheckState.WARN, True)
+
+
+@pytest.mark.usefixtures("patient")
 async def test_a_template_that_leaves_the_question_out_fails(copy: Path) -> None:
     require("transformers")
     for file in copy.glob("chat_template*"):
