@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from goodbot.adapters import Manifest, importing, publish
@@ -354,3 +355,14 @@ async def test_of_one_that_is_not_to_be_used_nobody_is_told_that_it_will_answer(
         said = await bot.command("adapters", "show 1")
         assert "not to be used: of a test" in said
         assert "answers after `resume`" not in said
+
+
+async def test_status_reads_the_versions_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await unserved(bot)
+        read = AsyncMock(side_effect=bot.app.registry.rows)
+        monkeypatch.setattr(bot.app.registry, "rows", read)
+        assert "v1 waits" in await bot.command("status")
+        assert read.await_count == 1

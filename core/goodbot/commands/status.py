@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from goodbot.commands.base import Call, Command, Result, Services
+from goodbot.commands.base import Call, Command, Result
 from goodbot.commands.compare import later
 from goodbot.comparing import report
 from goodbot.events import ChannelKind, RatingKind
@@ -31,7 +31,6 @@ async def status(call: Call) -> Result:
     s = call.services
     readiness = await s.scheduler.readiness()
     active = await s.registry.active()
-    clean = await s.registry.clean_ancestor(active)
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope))
     standing = await s.scheduler.standing()
     off = bool(await s.store.read(lambda db: access.switch(db, "off")))
@@ -43,12 +42,12 @@ async def status(call: Call) -> Result:
     tainted_by = next((row.tainted for row in rows if row.version == active), "")
     data: dict[str, Any] = {
         "model": s.model, "backend": s.backend, "version": active, "off": off, "paused": paused,
-        "tainted": clean != active, "tainted_by": tainted_by,
+        "tainted": bool(tainted_by), "tainted_by": tainted_by,
         "server": s.presence.state, "starting": s.presence.starting, "server_trouble": s.server.trouble(),
         "proof": asdict(s.registry.witness.found),
         "put_right": _recent(s.registry.witness.righted, s.clock.now()),
         "canary": told_of(await s.canary.standing(), s.registry.share, rows, off=off),
-        "unserved": await unserved(s),
+        "unserved": unserved(s.registry.model, rows),
         "ratings": standing.available, "needed": s.config.training.min_ratings, "next": readiness.why,
         "waiting_for_consent": standing.waiting_for_consent, "off_policy": standing.off_policy,
         "training": progress,
@@ -178,10 +177,10 @@ def told_of(
     return f"v{standing.trial.version} is tried on {share:.0%} of the conversations: {standing.told}{apart}"
 
 
-async def unserved(s: Services) -> str:
+def unserved(model: str, rows: Sequence[adapters.AdapterRow]) -> str:
     """The newest version that is not live because it had no effect on the server; empty: none."""
-    for row in reversed(await s.registry.rows()):
-        own = row.model == s.registry.model and not row.tainted
+    for row in reversed(rows):
+        own = row.model == model and not row.tainted
         if own and row.waits == adapters.UNSERVED:
             return f"v{row.version} waits: {row.waits}; `rollback {row.version}` tries it again"
     return ""
