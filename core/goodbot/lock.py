@@ -12,7 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from goodbot.errors import BusyError, StoreError, StoreFullError
-from goodbot.home import BEFORE_RESTORE, RESTORED, is_home, no_space
+from goodbot.home import BEFORE_RESTORE, GIVEN, RESTORED, is_home, no_space
 
 _MAX_SOCKET_PATH = 100
 """Bytes; the kernel's own limit is 104 on macOS, 108 on Linux."""
@@ -150,21 +150,42 @@ def prepare_home(home: Path) -> None:
 
 
 def finish_restore(home: Path) -> None:
-    """A restore that was killed between its last two renames is finished. Raises StoreError.
+    """A restore that was killed among its last renames is finished. Raises StoreError.
 
     By then the directory that comes in is complete, checked and on the disk.
     """
-    restored = home.with_name(home.name + RESTORED)
-    if os.path.lexists(home) or not restored.is_dir():
+    before = _replaced_last(home)
+    if before is None:
         return
-    before = home.name + BEFORE_RESTORE
-    if any(entry.name.startswith(before) for entry in home.parent.iterdir()):
-        try:
-            restored.rename(home)
-        except FileNotFoundError:
-            return  # somebody else was quicker
-        except OSError as error:
-            raise StoreError(f"{restored} cannot become {home}: {error.strerror}") from error
+    renames = [(home.with_name(home.name + RESTORED), home)]
+    renames += [(before / name, home / name) for name in GIVEN]
+    # A restore that is under way has this lock.
+    with contextlib.suppress(FileNotFoundError), changing(before):
+        for old, new in renames:
+            if os.path.lexists(new) or not old.is_dir():
+                continue
+            try:
+                old.rename(new)
+            except FileNotFoundError:
+                continue  # somebody else was quicker, or the person has deleted `home`
+            except OSError as error:
+                raise StoreError(f"{old} cannot become {new}: {error.strerror}") from error
+
+
+def _replaced_last(home: Path) -> Path | None:
+    """What the last restore has replaced, as far as it is ours and still there."""
+    found: list[Path] = []
+    with contextlib.suppress(OSError):  # no directory is above it, or none that we may read
+        found = [
+            entry
+            for entry in home.parent.iterdir()
+            if entry.name.startswith(home.name + BEFORE_RESTORE)
+        ]
+    if not found:
+        return None
+    newest = max(found, key=lambda entry: entry.name)
+    info = newest.lstat()
+    return newest if stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() else None
 
 
 def socket_path(directory: Path, name: str) -> Path:

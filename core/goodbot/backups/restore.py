@@ -2,8 +2,8 @@
 
 What must not travel is dropped, also from a backup that holds it, and what it would let others do is
 laid beside what they may do now (`authority`).
-Then two renames put it in its place. Killed before the second one, it is finished at the next
-start (`lock.finish_restore`); killed before the first, nothing has happened.
+Then two renames put it in its place, and more take along what a person has put there. Killed after the first
+one, it is finished at the next start (`lock.finish_restore`); killed before, nothing has happened.
 """
 
 from __future__ import annotations

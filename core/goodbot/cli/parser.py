@@ -105,10 +105,9 @@ def _home(wanted: Path | None) -> Path:
             "this account has no home directory: name a directory for goodbot's data with "
             "GOODBOT_HOME or --home"
         ) from error
-    if not home.exists():
-        from goodbot.lock import finish_restore
+    from goodbot.lock import finish_restore
 
-        finish_restore(home)
+    finish_restore(home)
     if home.exists() and not home.is_dir():
         raise UsageError(f"the state directory {home} is not a directory")
     return home
