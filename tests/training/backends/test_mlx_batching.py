@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,26 @@ def test_of_prompts_that_fail_together_each_is_read_alone(
     for index in range(2):
         same(found[index], expected[index])
     assert isinstance(found[2], MemoryError)
+
+
+def test_of_a_batch_only_what_is_kept_of_conversations_stays(sampler: Any) -> None:
+    """Arrays are lazy: a part that nobody has asked for yet holds the whole that it is a part of."""
+    import mlx.core as mx
+
+    held: list[int] = []
+    for index in range(6):
+        sampler.start(index, ask(index, conversation=f"c{index}"), 0)
+        sampler.step()
+        if not index:
+            gc.collect()
+            held.append(mx.get_active_memory())
+    list(rest(sampler))
+    gc.collect()
+    mx.synchronize()
+    kept = [steps.layers for _, steps in sampler._batching._prefixes._rows.values()]
+    assert len(kept) > 3
+    own = sum(layer.nbytes for layers in kept for layer in layers)
+    assert mx.get_active_memory() - held[0] < 2 * own
 
 
 @pytest.mark.parametrize("way", ["extend", "filter", "extract"])

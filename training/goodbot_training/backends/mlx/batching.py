@@ -80,6 +80,8 @@ class MlxBatching(Answers[Kept]):
         assert answer  # noqa: S101
         self._end(answer)
         if answer.conversation and not answer.error:
+            # Cut out now: a slice that nobody asks for holds the keys and values of the whole batch.
+            mx.async_eval([layer.state for layer in kept[1].layers])
             self._prefixes.put(answer.version, answer.conversation, *kept)
 
     def _break_off(self, writer: Writer, error: Exception) -> None:
