@@ -7,9 +7,9 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from goodbot import loopback
-from goodbot.app import App, open_plugins
 from goodbot.config import Config, Grants, ServingConfig
+from goodbot.daemon import loopback
+from goodbot.daemon.app import App, open_plugins
 
 QUESTIONS = ("What is 2 + 2?", "What is the capital of France?", "Name the opposite of hot.")
 

@@ -15,11 +15,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from goodbot import RewardPolicy, TurnRating, hookimpl, loopback
-from goodbot.app import App, open_plugins
+from goodbot import RewardPolicy, TurnRating, hookimpl
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
-from goodbot.store import claimable
-from goodbot.training.claims import claim
+from goodbot.daemon import loopback
+from goodbot.daemon.app import App, open_plugins
+from goodbot.learning.training.claims import claim
+from goodbot.store import training_pool
 
 OWNERS = ("ann", "ben")
 RATINGS = ({"ann": "👍", "ben": "👍"}, {"ann": "👍", "ben": "👎"}, {"ben": "👎"}, {"ann": "👍"})
@@ -54,12 +55,12 @@ async def main(home: Path) -> None:
             answer = await chat.say(f"What is {number} + 1?", user="ann")
             for user, emoji in reactions.items():
                 await chat.react(answer, emoji, user=user)
-        pool = claimable.Pool(
+        pool = training_pool.Pool(
             scope=app.registry.scope,
             model=app.model.name,
             owners=tuple(f"loopback:{owner}" for owner in OWNERS),
         )
-        candidates = await app.store.read(lambda db: claimable.candidates(db, pool))
+        candidates = await app.store.read(lambda db: training_pool.candidates(db, pool))
     policy = plugins.reward_policies()[training.reward]
     for item in claim(candidates, policy, held_out_share=training.held_out / training.min_ratings):
         labels = " ".join(f"{rater}:{value:+.0f}" for rater, value in sorted(item.labels.items()))

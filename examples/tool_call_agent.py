@@ -27,10 +27,10 @@ from typing import Any
 
 import aiohttp
 from goodbot import hookimpl
-from goodbot.app import App, open_plugins
+from goodbot.base.proportions import difference, wilson
 from goodbot.config import Config, HttpConfig, ServingConfig, TrainingConfig
-from goodbot.intervals import difference, wilson
-from goodbot_connectors.bridge import clients
+from goodbot.daemon.app import App, open_plugins
+from goodbot_connectors.kit.bridge import clients
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import CALCULATOR
 

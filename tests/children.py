@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from goodbot import processes
+from goodbot.base import spawn
 
 _TESTS = str(Path(__file__).parents[1])
 
-processes._KEPT += ("PYTHONPATH",)
+spawn._KEPT += ("PYTHONPATH",)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_TESTS, os.environ.get("PYTHONPATH"))))

@@ -6,8 +6,8 @@ imported when they are first used: `goodbot status` would otherwise spend most o
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from goodbot.backend import BackendSpec
-    from goodbot.connector import (
+    from goodbot.api.backend import BackendSpec
+    from goodbot.api.connector import (
         API_VERSION,
         Capability,
         Connector,
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
         OpenTurn,
         ReplyStream,
     )
-    from goodbot.errors import ConnectorError, FatalConnectorError, GoodbotError, RetriableError
-    from goodbot.events import (
+    from goodbot.api.events import (
         Button,
         CaptureEvent,
         ChannelKind,
@@ -36,9 +35,9 @@ if TYPE_CHECKING:
         UserRef,
         Waiting,
     )
-    from goodbot.hookspecs import hookimpl
-    from goodbot.ratings import RewardPolicy, TurnRating
-    from goodbot.setup import (
+    from goodbot.api.hookspecs import hookimpl
+    from goodbot.api.rewards import RewardPolicy, TurnRating
+    from goodbot.api.setup import (
         Check,
         CheckState,
         ConnectorSetup,
@@ -49,7 +48,13 @@ if TYPE_CHECKING:
         Probe,
         Question,
     )
-    from goodbot.tracking.spec import TrackedRun, Tracker, TrackerSpec
+    from goodbot.api.tracker import TrackedRun, Tracker, TrackerSpec
+    from goodbot.base.errors import (
+        ConnectorError,
+        FatalConnectorError,
+        GoodbotError,
+        RetriableError,
+    )
 
 __version__ = "0.1.0"
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from goodbot.secrets import Secrets
+from goodbot.config.secrets import Secrets
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.claude_code.connector import ClaudeCodeConnector
 from goodbot_connectors.claude_code.setup import ClaudeCodeSetup

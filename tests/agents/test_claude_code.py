@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from goodbot_connectors.claude_code import beside, plugin_files, script
+from goodbot_connectors.claude_code import plugin_files, script, sidecar
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 
 from tests.agents import programs
@@ -29,7 +29,7 @@ async def hooked(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     programs.claude()
     async with scene(tmp_path, ClaudeCodeSettings(hooks=request.param)) as made:
         await setup_of(made, tmp_path / "goodbot").install(dry_run=False)
-        await beside.refresh(made.state_dir, made.address)
+        await sidecar.refresh(made.state_dir, made.address)
         yield made
 
 
@@ -197,7 +197,7 @@ async def test_a_link_to_its_directory_works(tmp_path: Path) -> None:
         before = (dotfiles / "settings.json").read_bytes()
         setup = setup_of(made, tmp_path / "goodbot")
         await setup.install(dry_run=False)
-        await beside.refresh(made.state_dir, made.address)
+        await sidecar.refresh(made.state_dir, made.address)
         await made.person.prints("Through a link.")
         assert pairs(made) == [("Through a link.", "Answer 1.")]
         await setup.remove(dry_run=False)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import goodbot_connectors.codex
 import pytest
+from goodbot.api.setup import CheckState
 from goodbot.config import HttpConfig
-from goodbot.secrets import Secrets
-from goodbot.setup import CheckState
+from goodbot.config.secrets import Secrets
 from goodbot_connectors.codex.config import CodexSettings
 from goodbot_connectors.codex.connector import CodexConnector
 from goodbot_connectors.codex.setup import CodexSetup

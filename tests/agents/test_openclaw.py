@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.secrets import Secrets
-from goodbot.setup import CheckState
+from goodbot.api.setup import CheckState
+from goodbot.config.secrets import Secrets
 from goodbot_connectors.openclaw.config import OpenClawSettings
 from goodbot_connectors.openclaw.setup import OpenClawSetup
 

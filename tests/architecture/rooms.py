@@ -36,7 +36,12 @@ PACKAGES = {
 PLUGINS = {"features", "connectors", "training"}
 """No other room imports them, and of the core they use the public API only: the two sets below."""
 OPEN = {"base", "api"}
-OPEN_TOO = {"goodbot.secrets", "goodbot.lock", "goodbot.config.secrets", "goodbot.config.lock"}
+OPEN_TOO = {
+    "goodbot.config.secrets",
+    "goodbot.config.lock",
+    "goodbot.config.secrets",
+    "goodbot.config.lock",
+}
 
 ALLOWED = {
     room: OPEN if room in PLUGINS else {low for low in FLOORS if FLOORS[low] < floor} - PLUGINS

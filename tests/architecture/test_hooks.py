@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from goodbot import hookspecs
-from goodbot.plugins import PluginHost
+from goodbot.api import hookspecs
+from goodbot.api.plugins import PluginHost
 
 from tests.architecture.source import ROOT, modules
 
@@ -99,7 +99,7 @@ def test_only_the_plugin_host_calls_hooks() -> None:
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Attribute) and node.attr in ("hook", "subset_hook_caller")
     ]
-    assert set(found) == {"core/goodbot/plugins.py"}
+    assert set(found) == {"core/goodbot/api/plugins.py"}
 
 
 @pytest.mark.parametrize("hook", [hook for hook in HOOKS if not hook.startswith("register_")])

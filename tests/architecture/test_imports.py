@@ -55,7 +55,7 @@ def test_the_core_needs_only_what_it_declares() -> None:
         return names - sys.stdlib_module_names - {"goodbot"}
 
     # The type of an array is named for type checkers only.
-    allowed = {"goodbot.backend": {"numpy"}}
+    allowed = {"goodbot.api.backend": {"numpy"}}
     extra = {
         module.name: names
         for module in modules()

@@ -7,17 +7,17 @@ import ast
 from tests.architecture.source import modules
 
 DOOR = {
-    "core/goodbot/processes.py": "the door",
-    "core/goodbot/cage/__main__.py": "what every program is started through",
-    "core/goodbot/cage/linux.py": "the driver's own program, before the child is locked up",
-    "core/goodbot/cage/macos.py": "the system's own sandbox, asked whether it is there",
-    "core/goodbot/cage/tie.py": "the process that watches, where the kernel does not",
+    "core/goodbot/base/spawn.py": "the door",
+    "core/goodbot/base/cage/__main__.py": "what every program is started through",
+    "core/goodbot/base/cage/linux.py": "the driver's own program, before the child is locked up",
+    "core/goodbot/base/cage/macos.py": "the system's own sandbox, asked whether it is there",
+    "core/goodbot/base/cage/tie.py": "the process that watches, where the kernel does not",
     "core/goodbot/testing/connector.py": "a suite that plugin authors run; no product imports it",
 }
 FREE = {
     # path: why what it starts is in no cage
-    "core/goodbot/tracking/observer.py": "a tracker reads numbers of ours, and some are sent away",
-    "core/goodbot/serving/llama_process.py": "it listens; what it reads is the owner's and made by us",
+    "core/goodbot/learning/tracking/observer.py": "a tracker reads numbers of ours, and some are sent away",
+    "core/goodbot/inference/servers/llama_process.py": "it listens; what it reads is the owner's and made by us",
     "connectors/goodbot_connectors/codex/trust.py": "the person's own program",
     "connectors/goodbot_connectors/openclaw/program.py": "the person's own program",
 }
@@ -65,7 +65,7 @@ def test_no_other_module_starts_a_program() -> None:
         if module.path not in DOOR and not module.path.startswith("core/goodbot/testing/fakes/")
         for line in found(module.tree)
     ]
-    assert others == [], "goodbot.processes starts programs: `start`, `run`, `python`"
+    assert others == [], "goodbot.base.spawn starts programs: `start`, `run`, `python`"
 
 
 def test_the_door_is_where_it_is_said_to_be() -> None:

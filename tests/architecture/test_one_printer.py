@@ -1,4 +1,4 @@
-"""What goes to a terminal goes through `goodbot.printing`: nothing that others wrote gets there raw."""
+"""What goes to a terminal goes through `goodbot.base.printing`: nothing that others wrote gets there raw."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from tests.architecture.source import modules
 
 ELSEWHERE = {
     # path: why it writes by itself
-    "core/goodbot/printing.py": "it is the printer",
-    "core/goodbot/cage/__main__.py": "the log of a child, before it is started",
+    "core/goodbot/base/printing.py": "it is the printer",
+    "core/goodbot/base/cage/__main__.py": "the log of a child, before it is started",
     "core/goodbot/testing/fakes/llamacpp.py": "a fake: what the real one writes",
-    "core/goodbot/tracking/child.py": "a child: the parent logs its stderr",
-    "training/goodbot_training/worker.py": "a child: the parent reads its stdout, and logs its stderr",
-    "training/goodbot_training/look.py": "a child: the parent reads its stdout",
-    "training/goodbot_training/examine.py": "a child: the parent reads its stdout",
+    "core/goodbot/learning/tracking/child.py": "a child: the parent logs its stderr",
+    "training/goodbot_training/process/worker.py": "a child: the parent reads its stdout, and logs its stderr",
+    "training/goodbot_training/process/look.py": "a child: the parent reads its stdout",
+    "training/goodbot_training/process/inspect.py": "a child: the parent reads its stdout",
 }
 WRITES = {
     "print",

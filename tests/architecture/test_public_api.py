@@ -16,9 +16,9 @@ from typing import Any
 
 import goodbot
 import pytest
-from goodbot import connector, events, hookspecs, ratings, server, testing
-from goodbot.connector import API_VERSION
-from goodbot.tracking import spec
+from goodbot import testing
+from goodbot.api import connector, events, hookspecs, labels, server, tracker
+from goodbot.api.connector import API_VERSION
 
 SNAPSHOTS = Path(__file__).parent / "api"
 
@@ -29,10 +29,10 @@ PARTS = (
     events.RatingKind, events.Event, events.MessageEvent, events.RatingEvent, events.CommandEvent,
     events.PressEvent, events.CaptureEvent, events.Outcome, events.Receipt, events.Button,
     events.Reply, events.Waiting,
-    ratings.TurnRating, ratings.RewardPolicy,
+    labels.TurnRating, labels.RewardPolicy,
     server.AdapterFormat, server.ServerSpec, server.ServerParts, server.GenerateRequest,
     server.Generated, server.Server,
-    spec.TrackerSpec, spec.TrackedRun, spec.Tracker,
+    tracker.TrackerSpec, tracker.TrackedRun, tracker.Tracker,
 )  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def describe() -> str:
         bases = ", ".join(base.__name__ for base in part.__bases__)
         lines += ["", f"{part.__module__}.{part.__name__}({bases}):"]
         lines += [f"  {line}" for line in _members(part)]
-    lines += ["", "goodbot.hookspecs:"]
+    lines += ["", "goodbot.api.hookspecs:"]
     for name, function in vars(hookspecs).items():
         if hasattr(function, "goodbot_spec"):
             lines.append(f"  {name}{inspect.signature(function)}")

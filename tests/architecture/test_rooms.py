@@ -18,74 +18,74 @@ from tests.architecture.source import Module, modules
 OFFENCES = {
     # module: what it imports of a room that it may not import from
     # The core: what is on the same floor or above.
-    "goodbot.plugins": "goodbot.serving.plugin",
-    "goodbot.setups": "goodbot.web.http.Http",
-    "goodbot.store.suspects": """
-        goodbot.poisoning.flips.Alarm goodbot.poisoning.flips.Vote goodbot.poisoning.flips.alarms
+    "goodbot.api.plugins": "goodbot.inference.servers.plugin",
+    "goodbot.cli.connector_setup": "goodbot.daemon.http.http.Http",
+    "goodbot.store.vote_history": """
+        goodbot.learning.rating_quality.contradictions.Alarm goodbot.learning.rating_quality.contradictions.Vote goodbot.learning.rating_quality.contradictions.alarms
     """,
     # Plugins: what is no public API.
     "goodbot_connectors.api.cli": "goodbot.cli.client.call goodbot.cli.offline goodbot.config",
-    "goodbot_connectors.api.proxy.config": "goodbot.serving.address",
+    "goodbot_connectors.api.proxy.config": "goodbot.inference.servers.address",
     "goodbot_connectors.api.proxy.dialects.chat": """
-        goodbot.serving.chat.ids goodbot.serving.chat.number
+        goodbot.inference.servers.chat.ids goodbot.inference.servers.chat.number
     """,
-    "goodbot_connectors.api.proxy.dialects.shapes": "goodbot.prompts",
-    "goodbot_connectors.api.proxy.far": "goodbot.serving.address",
-    "goodbot_connectors.api.proxy.kinds": "goodbot.prompts.is_wordless",
-    "goodbot_connectors.api.proxy.listening": "goodbot.serving.sse.EventStream",
+    "goodbot_connectors.api.proxy.dialects.shapes": "goodbot.inference.prompts",
+    "goodbot_connectors.api.proxy.far": "goodbot.inference.servers.address",
+    "goodbot_connectors.api.proxy.kinds": "goodbot.inference.prompts.is_wordless",
+    "goodbot_connectors.api.proxy.listening": "goodbot.inference.servers.sse.EventStream",
     "goodbot_connectors.api.proxy.own.asking": """
-        goodbot.serving.chat.Completion goodbot.serving.sse.EventStream
-        goodbot.serving.thinking.Reader
+        goodbot.inference.servers.chat.Completion goodbot.inference.servers.sse.EventStream
+        goodbot.inference.servers.thinking.Reader
     """,
-    "goodbot_connectors.api.proxy.own.door": """
-        goodbot.serving.manners.Attempt goodbot.serving.manners.Manners
-        goodbot.serving.upstream.refusal
+    "goodbot_connectors.api.proxy.own.endpoint": """
+        goodbot.inference.servers.manners.Attempt goodbot.inference.servers.manners.Manners
+        goodbot.inference.servers.upstream.refusal
     """,
-    "goodbot_connectors.api.proxy.own.edited": "goodbot.serving.sse.EventStream",
-    "goodbot_connectors.claude_code.beside": "goodbot.web.http.SOCKET",
+    "goodbot_connectors.api.proxy.own.edited": "goodbot.inference.servers.sse.EventStream",
+    "goodbot_connectors.claude_code.sidecar": "goodbot.daemon.http.http.SOCKET",
     "goodbot_connectors.claude_code.connector": """
         goodbot.commands.TABLE goodbot.commands.find goodbot.commands.rating.COMMANDS
     """,
-    "goodbot_connectors.codex.beside": "goodbot.web.http.SOCKET",
+    "goodbot_connectors.codex.sidecar": "goodbot.daemon.http.http.SOCKET",
     "goodbot_connectors.codex.words": "goodbot.commands.base.find goodbot.commands.rating",
     "goodbot_connectors.openclaw.connector": """
-        goodbot.commands.TABLE goodbot.commands.find goodbot.people.authorization.Grant
-        goodbot.people.pairing
+        goodbot.commands.TABLE goodbot.commands.find goodbot.access.authorization.Grant
+        goodbot.access.pairing
     """,
-    "goodbot_connectors.openclaw.setup": "goodbot.web.http.SOCKET",
+    "goodbot_connectors.openclaw.setup": "goodbot.daemon.http.http.SOCKET",
     "goodbot_connectors.teams.manifest": "goodbot.commands.TABLE goodbot.commands.find",
     "goodbot_connectors.teams.notices": "goodbot.commands.base.find goodbot.commands.rating",
     "goodbot_connectors.telegram.feedback": "goodbot.commands.base.find goodbot.commands.rating",
     "goodbot_connectors.terminal.daemon": """
         goodbot.cli.client.RemoteError goodbot.cli.client.call goodbot.cli.output
     """,
-    "goodbot_connectors.terminal.live": "goodbot.training.progress",
+    "goodbot_connectors.terminal.live": "goodbot.learning.training.progress",
     "goodbot_connectors.web.normalize": "goodbot.commands.TABLE goodbot.commands.base.find",
-    "goodbot_training.backends.adapters": "goodbot.adapters.manifest.contents",
-    "goodbot_training.backends.base": "goodbot.models.directory.identity",
-    "goodbot_training.backends.head": "goodbot.models.estimate.CHUNK",
-    "goodbot_training.fingerprint": "goodbot.serving.proof.FILE goodbot.serving.proof.distance",
-    "goodbot_training.gate.measure": "goodbot.models.directory.identity",
-    "goodbot_training.memory": "goodbot.models.estimate goodbot.models.machine.place",
-    "goodbot_training.planning.formula": """
-        goodbot.models.estimate goodbot.models.machine.Place goodbot.models.machine.place
+    "goodbot_training.backends.adapters": "goodbot.learning.adapters.manifest.contents",
+    "goodbot_training.backends.base": "goodbot.inference.models.directory.identity",
+    "goodbot_training.backends.head": "goodbot.inference.models.estimate.CHUNK",
+    "goodbot_training.process.fingerprint": "goodbot.inference.servers.fingerprint_check.FILE goodbot.inference.servers.fingerprint_check.distance",
+    "goodbot_training.gate.measure": "goodbot.inference.models.directory.identity",
+    "goodbot_training.memory.fit": "goodbot.inference.models.estimate goodbot.inference.models.machine.place",
+    "goodbot_training.memory.planning.formula": """
+        goodbot.inference.models.estimate goodbot.inference.models.machine.Place goodbot.inference.models.machine.place
     """,
     "goodbot_training.tiny.demo": """
-        goodbot.app.App goodbot.app.open_plugins goodbot.config.Config goodbot.config.Grants
-        goodbot.config.ServingConfig goodbot.config.TrainingConfig goodbot.loopback
-        goodbot.loopback.Loopback goodbot.loopback.OWNER
+        goodbot.daemon.app.App goodbot.daemon.app.open_plugins goodbot.config.Config goodbot.config.Grants
+        goodbot.config.ServingConfig goodbot.config.TrainingConfig goodbot.daemon.loopback
+        goodbot.daemon.loopback.Loopback goodbot.daemon.loopback.OWNER
     """,
     "goodbot_training.tiny.show": "goodbot.cli.output.bar",
 }
 OFFENCES_OF_TYPES = {
     # the same, imported for type checkers only: nothing is loaded, but the one knows the other
-    "goodbot.commands.base": "goodbot.web.http.Http",
-    "goodbot.own_model": "goodbot.serving.manners.Manners",
+    "goodbot.commands.base": "goodbot.daemon.http.http.Http",
+    "goodbot.api.completions": "goodbot.inference.servers.manners.Manners",
 }
 SQL_ELSEWHERE = {
     # module: how many statements, or uses of what runs them
-    "goodbot.backups.authority": 3,
-    "goodbot.own_turns": 2,
+    "goodbot.cli.backup.authority": 3,
+    "goodbot.conversation.own_answers": 2,
 }
 
 
@@ -131,14 +131,14 @@ def test_no_row_is_left_of_what_has_moved() -> None:
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("goodbot.store.made", "import goodbot.app"),
-        ("goodbot.store.made", "from goodbot import app"),
-        ("goodbot.people.made", "from goodbot.serving.choice import server"),
-        ("goodbot.app", "from goodbot_connectors.web import plugin"),
-        ("goodbot.app", "import goodbot_training.worker"),
-        ("goodbot.app", "from goodbot.features.reports import Report"),
+        ("goodbot.store.made", "import goodbot.daemon.app"),
+        ("goodbot.store.made", "from goodbot.daemon import app"),
+        ("goodbot.access.made", "from goodbot.inference.servers.choice import server"),
+        ("goodbot.daemon.app", "from goodbot_connectors.web import plugin"),
+        ("goodbot.daemon.app", "import goodbot_training.process.worker"),
+        ("goodbot.daemon.app", "from goodbot.features.reports import Report"),
         ("goodbot_connectors.made", "from goodbot.features.reports import Report"),
-        ("goodbot_connectors.made", "import goodbot_training.round"),
+        ("goodbot_connectors.made", "import goodbot_training.round.run"),
         ("goodbot_training.made", "from goodbot_connectors.web import plugin"),
         ("goodbot_training.made", "from goodbot.store import Store"),
         ("goodbot_training.made", "from goodbot.config import Config"),
@@ -157,12 +157,12 @@ def test_an_offence_is_seen(module: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("goodbot.app", "from goodbot.store import Store"),
-        ("goodbot.store.made", "from goodbot.models import ModelSpec"),
+        ("goodbot.daemon.app", "from goodbot.store import Store"),
+        ("goodbot.store.made", "from goodbot.api.model import ModelSpec"),
         ("goodbot_training.made", "from goodbot import RewardPolicy"),
-        ("goodbot_training.made", "from goodbot.secrets import Secret"),
-        ("goodbot_connectors.made", "from goodbot.text import clean"),
-        ("goodbot_connectors.web.made", "from goodbot_connectors.fields import text"),
+        ("goodbot_training.made", "from goodbot.config.secrets import Secret"),
+        ("goodbot_connectors.made", "from goodbot.base.text import clean"),
+        ("goodbot_connectors.web.made", "from goodbot_connectors.kit.fields import text"),
     ],
 )
 def test_what_is_allowed_is_no_offence(module: str, line: str) -> None:

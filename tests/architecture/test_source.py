@@ -16,15 +16,15 @@ LONGEST = 400
 LONG = 300
 LONG_FOR_A_REASON: dict[str, str] = {
     # path: why it is one module
-    "core/goodbot/backend.py": "the contract with a backend, to be read as a whole",
-    "core/goodbot/serving/remote.py": "the base of drivers, also of plugins', to be read as a whole",
+    "core/goodbot/api/backend.py": "the contract with a backend, to be read as a whole",
+    "core/goodbot/inference/servers/remote.py": "the base of drivers, also of plugins', to be read as a whole",
     "core/goodbot/testing/backend.py": "one suite, which is subclassed as a whole",
-    "core/goodbot/training/trainer.py": "one run from its claim to its verdict, to be read as a whole",
+    "core/goodbot/learning/training/trainer.py": "one run from its claim to its verdict, to be read as a whole",
 }
 
 TIME = {"time.time", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
 TIME_IS_READ_HERE = {
-    "core/goodbot/clock.py": "the one place",
+    "core/goodbot/base/clock.py": "the one place",
     "connectors/goodbot_connectors/terminal/conversation.py": "a client's process has no host",
 }
 DANGEROUS = {
@@ -36,24 +36,24 @@ DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jobl
 DANGEROUS_KEYWORDS = {"shell", "trust_remote_code", "allow_pickle", "weights_only"}
 
 EXPRESSIONS = {
-    "core/goodbot/serving/manners.py": "a model server's refusals, 300 characters at most; no repeats",
+    "core/goodbot/inference/servers/manners.py": "a model server's refusals, 300 characters at most; no repeats",
     "connectors/goodbot_connectors/api/proxy/pictures.py": "requests of programs, piece by piece, bounded",
     # path: on whose words it runs, and why it cannot go quadratic
-    "core/goodbot/redaction.py": "all that is said; bounded repeats, or none to be entered half way",
-    "core/goodbot/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",
-    "core/goodbot/marks.py": "prompts and templates; anchored, one bounded class a repeat",
-    "core/goodbot/text.py": "the model's answers; bounded repeats, one line at a time",
-    "core/goodbot/models/directory.py": "the owner's config",
-    "core/goodbot/poisoning/duplicates.py": "questions and answers; one class a match, bounded text",
-    "core/goodbot/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
-    "core/goodbot/adapters/importing.py": "our own directory names",
-    "core/goodbot/adapters/manifest.py": "our own file names",
+    "core/goodbot/base/redact.py": "all that is said; bounded repeats, or none to be entered half way",
+    "core/goodbot/base/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",
+    "core/goodbot/api/marks.py": "prompts and templates; anchored, one bounded class a repeat",
+    "core/goodbot/base/text.py": "the model's answers; bounded repeats, one line at a time",
+    "core/goodbot/inference/models/directory.py": "the owner's config",
+    "core/goodbot/learning/rating_quality/near_duplicates.py": "questions and answers; one class a match, bounded text",
+    "core/goodbot/inference/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
+    "core/goodbot/learning/adapters/importing.py": "our own directory names",
+    "core/goodbot/learning/adapters/manifest.py": "our own file names",
     "core/goodbot/testing/fakes/discord/registry.py": "names of a bot's commands; bounded repeats",
     "core/goodbot/testing/fakes/discord/world.py": "what a test says; bounded repeats",
     "core/goodbot/testing/fakes/telegram/texts.py": "what a test says; bounded repeats",
-    "connectors/goodbot_connectors/code.py": "the model's answers; a line, one class a match, possessive",
-    "connectors/goodbot_connectors/inert.py": "the model's answers; 200 signs, possessive",
-    "core/goodbot/printing.py": "all that goes to a terminal or a log; bounded repeats, one class a match",
+    "connectors/goodbot_connectors/kit/code.py": "the model's answers; a line, one class a match, possessive",
+    "connectors/goodbot_connectors/kit/inert.py": "the model's answers; 200 signs, possessive",
+    "core/goodbot/base/printing.py": "all that goes to a terminal or a log; bounded repeats, one class a match",
     "connectors/goodbot_connectors/discord/emoji.py": "one emoji; bounded repeats, one class a match",
     "connectors/goodbot_connectors/discord/markdown.py": "messages; one sign a match, bounded repeats",
     "connectors/goodbot_connectors/discord/presses.py": "100 characters of a button; one class",
@@ -69,7 +69,7 @@ EXPRESSIONS = {
     "connectors/goodbot_connectors/telegram/emoji.py": "one emoji; one class a match",
     "connectors/goodbot_connectors/telegram/normalize.py": "messages; anchored, bounded repeats",
     "connectors/goodbot_connectors/telegram/render.py": "the model's answers; bounded repeats",
-    "training/goodbot_training/autopsy.py": "an error's first 1000 characters; bounded repeats",
+    "training/goodbot_training/process/autopsy.py": "an error's first 1000 characters; bounded repeats",
     "training/goodbot_training/tiny/judge.py": "the tiny model's answers",
     "training/goodbot_training/tiny/styles.py": "our own tables",
 }

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from statistics import median
 
-from goodbot.lock import socket_path
+from goodbot.config.lock import socket_path
 
 ROUNDS = 11
 

@@ -87,7 +87,7 @@ def child(
             "behaviour": {}, "items": items, "anchors": [],
         }  # fmt: skip
         with subprocess.Popen(
-            [sys.executable, "-m", "goodbot_training.worker", mode, factory],
+            [sys.executable, "-m", "goodbot_training.process.worker", mode, factory],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
         ) as process:  # fmt: skip

@@ -26,7 +26,7 @@ import aiohttp
 import goodbot_connectors.api
 from aiohttp import web
 from goodbot.config import HttpConfig
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 
 from tests.core.builders import open_bot
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 
-from goodbot.backend import BackendSpec
+from goodbot.api.backend import BackendSpec
 from goodbot_training.backends.mlx import register_backend as mlx
 from goodbot_training.backends.torch import register_backend as torch
 

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from goodbot.clock import SystemClock
-from goodbot.config import Grants, ServingConfig
-from goodbot.dispatcher import Dispatcher
-from goodbot.events import (
+from goodbot.access.authorization import Authorization
+from goodbot.access.limits import Quotas
+from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
     ChannelRef,
@@ -31,12 +30,13 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
-from goodbot.people.authorization import Authorization
-from goodbot.people.limits import Quotas
-from goodbot.plugins import PluginHost
-from goodbot.store import Store, claimable
+from goodbot.api.plugins import PluginHost
+from goodbot.api.turns import Turn
+from goodbot.base.clock import SystemClock
+from goodbot.config import Grants, ServingConfig
+from goodbot.conversation.ingest import Dispatcher
+from goodbot.store import Store, training_pool
 from goodbot.store import turns as turn_store
-from goodbot.turns import Turn
 
 from tests.benchmarks.table import row
 from tests.core.builders import copied
@@ -138,7 +138,7 @@ def _dispatcher(store: Store, min_ratings: int = 40) -> Dispatcher:
         authorization=Authorization({"bench": Grants(owners=("1",))}),
         plugins=PluginHost(),
         clock=SystemClock(),
-        pool=claimable.Pool(scope="default", model="m", owners=("bench:1",)),
+        pool=training_pool.Pool(scope="default", model="m", owners=("bench:1",)),
         min_ratings=min_ratings,
         quotas=Quotas(ServingConfig(), Path("/"), SystemClock()),
     )

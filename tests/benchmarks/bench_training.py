@@ -26,7 +26,7 @@ from tests.benchmarks.shapes import CPU, CUDA, Ratings, make_model, toy
 _WORKER = """
 import os, sys
 os.nice = lambda _: 0  # at its own priority a busy machine would never let it end
-from goodbot_training import worker
+from goodbot_training.process import worker
 sys.exit(worker.main(["train", sys.argv[1]]))
 """
 _BACKENDS = {

@@ -18,9 +18,7 @@ from typing import Any
 
 import goodbot_connectors.api
 from aiohttp import web
-from goodbot import captures
-from goodbot.config import HttpConfig
-from goodbot.events import (
+from goodbot.api.events import (
     CaptureEvent,
     OrderKey,
     Outcome,
@@ -29,9 +27,11 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
-from goodbot.store import Store, access, inbox, ledger, news, traces, turns
+from goodbot.config import HttpConfig
+from goodbot.conversation import capture_rules
+from goodbot.store import Store, inbox, ledger, news, settings, traces, turns
 from goodbot.store.runs import Pool
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 
 from tests.core.builders import Bot, open_bot, turn
 
@@ -101,7 +101,7 @@ async def _stored(home: Path, port: int, profile: str) -> None:
             messages=tuple(body["messages"]), response=body["response"], model=body["model"],
         )  # fmt: skip
         now = time.time()
-        one = captures.turn_of(event, base="base", scope="default", now=now, version=None)
+        one = capture_rules.turn_of(event, base="base", scope="default", now=now, version=None)
         receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=one.id)
 
         async def operation(db: Any) -> None:
@@ -185,7 +185,7 @@ async def _serve(home: Path, port: int, profile: str) -> None:
 
 async def _share(db: Any) -> None:
     for name in NAMES:
-        await access.set_share(db, f"api:{name}", True, time.time())
+        await settings.set_share(db, f"api:{name}", True, time.time())
 
 
 SERVED = {"goodbot": _serve, "aiohttp alone": _bare, "aiohttp and the store alone": _stored}

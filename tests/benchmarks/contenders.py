@@ -21,8 +21,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from goodbot.backend import LoraSettings, OptimizerSettings
-from goodbot_training.settings import TrainingSettings
+from goodbot.api.backend import LoraSettings, OptimizerSettings
+from goodbot_training.process.settings import TrainingSettings
 
 from tests.benchmarks.shapes import Ratings, random_weights, training_flops
 
@@ -42,10 +42,10 @@ def main() -> None:
 
 
 def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
-    from goodbot_training.batches import make_batches
     from goodbot_training.objectives import make_objective
-    from goodbot_training.rollouts import Rollout, score
-    from goodbot_training.worker import make_backend
+    from goodbot_training.process.worker import make_backend
+    from goodbot_training.round.batches import make_batches
+    from goodbot_training.round.rollouts import Rollout, score
 
     name = task["contender"]
     backend: Any = make_backend(

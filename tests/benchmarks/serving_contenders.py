@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from goodbot.backend import BackendSpec
-from goodbot.server import Generated, GenerateRequest
-from goodbot.serving.embedded import EmbeddedServer
+from goodbot.api.backend import BackendSpec
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.inference.servers.embedded import EmbeddedServer
 
 from tests.benchmarks.serving_schedulers import batching_in_mlx, batching_in_torch
 from tests.benchmarks.shapes import CPU, make_model

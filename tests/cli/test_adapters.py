@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.adapters import exporting
 from goodbot.cli import main, words
+from goodbot.learning.adapters import exporting
 
 from tests.cli.program import Bot
 from tests.core.serving import tiny

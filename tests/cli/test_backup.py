@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from goodbot.backups.authority import WORDS
 from goodbot.cli import main
-from goodbot.lock import HomeLock
+from goodbot.cli.backup.authority import WORDS
+from goodbot.config.lock import HomeLock
 
 from tests.cli.program import Bot, need_backend
 from tests.cli.terminal import Person

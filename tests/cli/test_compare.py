@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.config import ServingConfig
-from goodbot.control import ControlSocket
+from goodbot.daemon.control import ControlSocket
 
 from tests.cli.program import Bot as Program
 from tests.cli.terminal import Person

@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from goodbot.control import ControlSocket
-from goodbot.lock import HomeLock, prepare_home
+from goodbot.config.lock import HomeLock, prepare_home
+from goodbot.daemon.control import ControlSocket
 from goodbot.testing import VirtualClock
 
 from tests.cli.program import PROGRAM, Bot, environment, need_backend, until

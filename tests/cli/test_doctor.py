@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from goodbot import hookimpl
-from goodbot.cli import doctor, main
-from goodbot.doctor import preparation
-from goodbot.doctor.checks import fail, ok, warn
-from goodbot.lock import HomeLock, prepare_home
-from goodbot.setup import Check, Examined, Probe
+from goodbot.api.setup import Check, Examined, Probe
+from goodbot.cli import main
+from goodbot.cli.doctor import command, preparation
+from goodbot.cli.doctor.checks import fail, ok, warn
+from goodbot.config.lock import HomeLock, prepare_home
 from goodbot_training.tiny.plugin import register_model
 
 from tests.cli.program import Bot, need_backend
@@ -31,7 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     monkeypatch.setenv("GOODBOT_HOME", str(home))
     monkeypatch.delenv("GOODBOT_TELEGRAM_TOKEN", raising=False)
-    monkeypatch.setattr("goodbot.secrets.keyring_usable", lambda: False)
+    monkeypatch.setattr("goodbot.config.secrets.keyring_usable", lambda: False)
     return home
 
 
@@ -266,7 +266,7 @@ def test_what_a_platform_said_is_one_tidy_paragraph(
     columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    line = doctor.line(warn("a part", "said\r\n\x1b[31mthis\x1b[0m " + "and that " * 30, "do\nit"))
+    line = command.line(warn("a part", "said\r\n\x1b[31mthis\x1b[0m " + "and that " * 30, "do\nit"))
     assert "\x1b" not in line
     lines = line.splitlines()
     assert lines[0].startswith("warn  a part          said this and that")
@@ -276,5 +276,5 @@ def test_what_a_platform_said_is_one_tidy_paragraph(
 
 
 def test_long_names_and_no_text_are_borne() -> None:
-    assert doctor.line(ok("a name longer than its column", "text")).endswith("column text")
-    assert doctor.line(fail("part", "")).startswith("fail  part")
+    assert command.line(ok("a name longer than its column", "text")).endswith("column text")
+    assert command.line(fail("part", "")).startswith("fail  part")

@@ -16,8 +16,8 @@ from typing import Any
 import goodbot_training
 import pytest
 from goodbot import config
-from goodbot.models import catalogue
-from goodbot.wizard.ending import MATTERS
+from goodbot.cli.setup.ending import MATTERS
+from goodbot.inference.models import catalogue
 
 from tests.cli.program import PROGRAM, Bot, need_backend
 from tests.cli.screens import CTRL_C, CTRL_D, Screen

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from goodbot.cli import main, run
 from goodbot.cli.parser import parse
-from goodbot.lock import prepare_home
+from goodbot.config.lock import prepare_home
 from goodbot_connectors.teams.config import TeamsSettings
 
 from tests.support import require

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import log
-from goodbot.log import IDS, JsonFormatter, MaskingFormatter
+from goodbot.base import log
+from goodbot.base.log import IDS, JsonFormatter, MaskingFormatter
 
 from tests.cli.program import Bot, need_backend
 from tests.core.builders import open_bot

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from goodbot.cli.model import described
-from goodbot.models import catalogue, fetched
-from goodbot.models.choose import Option, Proposal
-from goodbot.models.estimate import estimate
-from goodbot.models.machine import Place
+from goodbot.inference.models import catalogue, fetched
+from goodbot.inference.models.choose import Option, Proposal
+from goodbot.inference.models.estimate import estimate
+from goodbot.inference.models.machine import Place
 
 from tests.cli.program import PROGRAM, Bot, environment, until
 from tests.cli.terminal import Person

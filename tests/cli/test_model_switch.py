@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from goodbot import config
+from goodbot.base.errors import GoodbotError
 from goodbot.cli import client, switch
-from goodbot.errors import GoodbotError
 
 from tests.cli.program import Bot as Program
 from tests.cli.program import environment, until

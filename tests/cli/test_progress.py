@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from goodbot.cli import output
-from goodbot.training import progress as told
+from goodbot.learning.training import progress as told
 
 STEP = {
     "phase": "train", "step": 12, "steps": 32, "loss": 0.31249, "eta": 61.2,

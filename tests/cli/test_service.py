@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.cli import main
-from goodbot.secrets import SecretStore
+from goodbot.config.secrets import SecretStore
 
 from tests.core.service.manager import FakeManager
 
@@ -60,7 +60,7 @@ def test_a_dry_run_prints_the_unit_and_does_nothing(
 def test_a_goodbot_in_the_foreground_is_named(
     systemd: FakeManager, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from goodbot.lock import HomeLock, prepare_home
+    from goodbot.config.lock import HomeLock, prepare_home
 
     home = systemd.person / ".goodbot"
     prepare_home(home)

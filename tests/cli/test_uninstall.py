@@ -13,15 +13,15 @@ from pathlib import Path
 
 import keyring
 import pytest
-from goodbot import processes
-from goodbot.backups.make import make
-from goodbot.backups.restore import prepared, swap
+from goodbot.api.plugins import PluginHost
+from goodbot.base import spawn
+from goodbot.base.scratch import Scratch
 from goodbot.cli import main
-from goodbot.lock import HomeLock
-from goodbot.models import fetched
-from goodbot.plugins import PluginHost
-from goodbot.scratch import Scratch
-from goodbot.secrets import SecretStore
+from goodbot.cli.backup.make import make
+from goodbot.cli.backup.restore import prepared, swap
+from goodbot.config.lock import HomeLock
+from goodbot.config.secrets import SecretStore
+from goodbot.inference.models import fetched
 from keyring.backend import KeyringBackend
 
 from tests.cli.program import Bot, need_backend
@@ -69,7 +69,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ring: Ring) -> Fake
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.delenv(TOKEN, raising=False)
     (tmp_path / "tmp").mkdir()  # the machine's own may have those of another session in it
-    monkeypatch.setattr(processes, "_place", lambda: tmp_path / "tmp")
+    monkeypatch.setattr(spawn, "_place", lambda: tmp_path / "tmp")
     made = FakeManager(tmp_path, monkeypatch, ("systemctl", "loginctl"))
     (made.person / ".bashrc").write_text("alias ll=ls\n")
     (made.person / ".config").mkdir()  # where it is missing, an empty one stays
@@ -239,7 +239,7 @@ def test_a_keyring_that_does_not_answer_is_named_and_stops_nobody(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     home = lived_in(machine)
-    monkeypatch.setattr("goodbot.secrets._KEYRING_SECONDS", 0.1)
+    monkeypatch.setattr("goodbot.config.secrets._KEYRING_SECONDS", 0.1)
     monkeypatch.setattr(ring, "get_password", lambda service, user: threading.Event().wait(60))
     capsys.readouterr()
     assert main(["uninstall", "--yes"]) == 0
@@ -357,7 +357,7 @@ def test_what_cannot_be_removed_is_said_and_fails(
     lock = HomeLock(home)
     lock.acquire()
     patch = pytest.MonkeyPatch()
-    patch.setattr("goodbot.leaving.machine._STOPS_SECONDS", 0.3)
+    patch.setattr("goodbot.cli.uninstall.machine._STOPS_SECONDS", 0.3)
     patch.setattr("os.kill", lambda pid, number: None)
     try:
         assert main(["uninstall", "--yes"]) == 1
@@ -373,10 +373,10 @@ def test_what_children_of_a_killed_goodbot_had_goes_too(
 ) -> None:
     home = lived_in(machine)
     place = tmp_path / "tmp"
-    left = [place / f"{processes._SCRATCH}{name}" for name in ("a", "b")]
+    left = [place / f"{spawn._SCRATCH}{name}" for name in ("a", "b")]
     for directory in left:
         (directory / "cache").mkdir(parents=True)
-    lives = Scratch(place, processes._SCRATCH)
+    lives = Scratch(place, spawn._SCRATCH)
     assert main(["uninstall", "--dry-run", "--keep-data"]) == 0
     assert f"{left[0]} and 1 like it" in capsys.readouterr().out
     assert all(directory.exists() for directory in left)

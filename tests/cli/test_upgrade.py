@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from goodbot import packages
+from goodbot.base import packages
 from goodbot.cli import main, upgrade
 
 from tests.architecture.source import ROOT

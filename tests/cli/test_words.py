@@ -8,10 +8,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from goodbot.base.errors import UsageError
+from goodbot.base.printing import printable
 from goodbot.cli import main, parser
-from goodbot.errors import UsageError
-from goodbot.lock import HomeLock, prepare_home
-from goodbot.printing import printable
+from goodbot.config.lock import HomeLock, prepare_home
 
 from tests.cli.program import need_backend
 from tests.support import within
@@ -134,7 +134,9 @@ def test_a_missing_extra_is_named(
     prepare_home(home)
     (home / "config.toml").write_text("[connectors.telegram]\n")
     monkeypatch.setenv("GOODBOT_TELEGRAM_TOKEN", "1:x")
-    monkeypatch.setattr("goodbot.hosts.missing_modules", lambda requires: tuple(requires))
+    monkeypatch.setattr(
+        "goodbot.daemon.connectors.missing_modules", lambda requires: tuple(requires)
+    )
     said = fails(capsys, 1, "run", "--demo-model")
     assert " install 'python-telegram-bot>=" in said
 

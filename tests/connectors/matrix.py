@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from goodbot.connector import Capability
+from goodbot.api.connector import Capability
 
 YES, NO = "✓", "–"
 PLATFORMS = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.events import Event, RatingEvent
+from goodbot.api.events import Event, RatingEvent
 
 
 def recordings(platform: str) -> dict[str, dict[str, Any]]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from goodbot.app import App
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
+from goodbot.daemon.app import App
 
 
 @dataclass

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.clock import SystemClock
-from goodbot.connector import Connector
-from goodbot.secrets import Secrets
-from goodbot.setup import CheckState
+from goodbot.api.connector import Connector
+from goodbot.api.setup import CheckState
+from goodbot.base.clock import SystemClock
+from goodbot.config.secrets import Secrets
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import build, load_spec
 from goodbot.testing.fakes.discord import FakeDiscord

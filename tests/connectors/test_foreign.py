@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from goodbot.errors import FatalConnectorError
-from goodbot_connectors.foreign import ForeignFile
+from goodbot.base.errors import FatalConnectorError
+from goodbot_connectors.kit.settings_file import ForeignFile
 
 BEFORE = b'{\r\n\t"theme" : "dark",\r\n "n":1.0}  \r\n'
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
-from goodbot_connectors import listener
-from goodbot_connectors.listener import Listener, whole
+from goodbot_connectors.kit import listener
+from goodbot_connectors.kit.listener import Listener, whole
 
 from tests.support import patience
 

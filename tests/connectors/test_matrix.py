@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from goodbot.connector import Capability
+from goodbot.api.connector import Capability
 
 from tests.architecture.source import ROOT
 from tests.connectors.matrix import NO, PLATFORMS, ROWS, YES, Cell, Row, table

@@ -10,18 +10,18 @@ from typing import Any
 
 import aiohttp
 import pytest
-from goodbot.clock import SystemClock
-from goodbot.errors import ConnectorError, FatalConnectorError
-from goodbot.events import MessageEvent
-from goodbot.secrets import Secret, Secrets
-from goodbot.setup import ConnectorSetup
+from goodbot.api.events import MessageEvent
+from goodbot.api.setup import ConnectorSetup
+from goodbot.base.clock import SystemClock
+from goodbot.base.errors import ConnectorError, FatalConnectorError
+from goodbot.config.secrets import Secret, Secrets
 from goodbot.testing.connector_base import build, load_spec
 from goodbot.testing.fakes.discord import FakeDiscord
 from goodbot.testing.fakes.slack import FakeSlack
 from goodbot.testing.fakes.teams import FakeTeams
 from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.dates import Dates
+from goodbot_connectors.kit.dates import Dates
 
 from tests.connectors import proxying
 from tests.connectors.proxying import Proxy
@@ -86,7 +86,7 @@ async def test_no_proxy_names_what_is_reached_directly(
     """A host that does not exist, for nothing may leave this machine."""
     setup = setup_of(name)
     addresses = setup.addresses()
-    from goodbot.proxies import proxy_url
+    from goodbot.base.proxies import proxy_url
 
     async with proxying.proxy(monkeypatch, "HTTPS_PROXY") as proxy:
         assert [proxy_url(address) for address in addresses] == [proxy.url] * len(addresses)

@@ -14,22 +14,24 @@ from pathlib import Path
 from typing import Any
 
 import goodbot_connectors.terminal
-from goodbot import BackendSpec, hookimpl, loopback, processes
-from goodbot.adapters import verify
-from goodbot.app import App, local_owner
-from goodbot.clock import Clock, SystemClock
+from goodbot import BackendSpec, hookimpl
+from goodbot.api.labels import Opinion
+from goodbot.api.model import ResolvedModel
+from goodbot.api.plugins import PluginHost
+from goodbot.api.server import AdapterFormat, ServerParts
+from goodbot.base import spawn
+from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.spawn import child_environment
 from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
-from goodbot.loopback import Answer
-from goodbot.models import ResolvedModel
-from goodbot.plugins import PluginHost
-from goodbot.pressure import Readings
-from goodbot.processes import child_environment
-from goodbot.ratings import Opinion
-from goodbot.secrets import Secrets
-from goodbot.server import AdapterFormat, ServerParts
+from goodbot.config.secrets import Secrets
+from goodbot.daemon import loopback
+from goodbot.daemon.app import App, local_owner
+from goodbot.daemon.loopback import Answer
+from goodbot.learning.adapters import verify
+from goodbot.learning.idle import Readings
 from goodbot.store import Store, adapters, ledger, runs
 from goodbot.testing import Pilot
-from goodbot_training import rewards
+from goodbot_training.objectives import rewards
 
 import tests.children  # noqa: F401  the fake is a module of the tests
 from tests.core.made import CHANNEL, GRANTS, OWNER, add_turn, copied, rate, retract, turn
@@ -37,11 +39,11 @@ from tests.support import patience
 
 # -- a fake model
 
-_through = processes._through
+_through = spawn._through
 
 
 def _with_a_door(
-    command: Sequence[str], environ: Mapping[str, str], cage: processes.Cage | None = None,
+    command: Sequence[str], environ: Mapping[str, str], cage: spawn.Cage | None = None,
     scratch: Path | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
     """The fake keeps its switches and its diary in its model's directory, which no real one writes."""
@@ -50,7 +52,7 @@ def _with_a_door(
     return _through(command, environ, cage, scratch)
 
 
-processes._through = _with_a_door
+spawn._through = _with_a_door
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.config import Grants
-from goodbot.events import (
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     MessageRef,
@@ -14,9 +13,10 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
+from goodbot.api.turns import Turn
+from goodbot.config import Grants
 from goodbot.store import Store, messages, turns
 from goodbot.store.query import fetch
-from goodbot.turns import Turn
 
 GRANTS = Grants(owners=("owner",), raters=("rater",), talkers=("talker",))
 CHANNEL = ChannelRef(connector="loopback", account="loopback", id="owner", kind=ChannelKind.PRIVATE)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import captures, hookimpl
-from goodbot.events import (
+from goodbot import hookimpl
+from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
     ChannelRef,
@@ -20,8 +20,9 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
+from goodbot.api.turns import Turn, turn_id
+from goodbot.conversation import capture_rules
 from goodbot.store import turns
-from goodbot.turns import Turn, turn_id
 
 from tests.core.builders import CHANNEL, GRANTS, OWNER, Bot, open_bot, rate, rows, until
 
@@ -447,9 +448,9 @@ async def test_the_newest_of_a_program_s_answers_is_not_guessed_at(bot: Bot) -> 
 
 
 def test_a_captured_answer_is_stored_without_the_thought_that_it_begins_with() -> None:
-    seen = captures.storable(capture("1", response="<think>\nHm.\n</think>\n\nGreen."))
+    seen = capture_rules.storable(capture("1", response="<think>\nHm.\n</think>\n\nGreen."))
     assert (seen.response, seen.thought) == ("Green.", "Hm.")
-    mentioned = captures.storable(capture("1", response="Write <think> first."))
+    mentioned = capture_rules.storable(capture("1", response="Write <think> first."))
     assert (mentioned.response, mentioned.thought) == ("Write <think> first.", "")
 
 

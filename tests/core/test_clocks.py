@@ -6,10 +6,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from goodbot.app import local_owner
-from goodbot.clock import SystemClock
-from goodbot.control import execute
-from goodbot.events import MessageRef, OrderKey, RatingEvent
+from goodbot.api.events import MessageRef, OrderKey, RatingEvent
+from goodbot.base.clock import SystemClock
+from goodbot.daemon.app import local_owner
+from goodbot.daemon.control import execute
 from goodbot.store import ledger, messages, people
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from goodbot import config
+from goodbot.base.errors import ConfigError
 from goodbot.config.file import ConfigFile
-from goodbot.errors import ConfigError
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -13,15 +13,15 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from goodbot import descriptors
+from goodbot.api.setup import CheckState, Examined
+from goodbot.base import descriptors
+from goodbot.base.descriptors import Descriptors
+from goodbot.cli.doctor import files
 from goodbot.config import HttpConfig
-from goodbot.control import ControlSocket
-from goodbot.descriptors import Descriptors
-from goodbot.doctor import files
-from goodbot.setup import CheckState, Examined
+from goodbot.daemon.control import ControlSocket
+from goodbot.daemon.http import readiness
+from goodbot.daemon.http.http import Http
 from goodbot.testing import VirtualClock
-from goodbot.web import readiness
-from goodbot.web.http import Http
 
 from tests.core.builders import open_bot, until
 from tests.support import free_port

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import StoreError
-from goodbot.events import ChannelKind, MessageEvent, OrderKey, Outcome, Receipt
-from goodbot.loopback import Loopback
+from goodbot.api.events import ChannelKind, MessageEvent, OrderKey, Outcome, Receipt
+from goodbot.base.errors import StoreError
+from goodbot.daemon.loopback import Loopback
 from goodbot.store import Store, inbox
 from goodbot.testing import VirtualClock
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.clock import SystemClock
-from goodbot.server import Generated, GenerateRequest
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base.clock import SystemClock
 
 from tests.core.builders import Bot, open_bot, rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.errors import message_of
+from goodbot.base.errors import message_of
 
 
 @pytest.mark.parametrize(

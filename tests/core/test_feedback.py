@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.events import Outcome
-from goodbot.loopback import Answer
-from goodbot.store import exporting, feedback, quarantine, turns
-from goodbot.store.claimable import Pool
+from goodbot.api.events import Outcome
+from goodbot.daemon.loopback import Answer
+from goodbot.store import exporting, feedback, rollback_window, turns
 from goodbot.store.feedback import Preference, Remark
+from goodbot.store.training_pool import Pool
 
 from tests.core.builders import Bot, open_bot, rows
 
@@ -187,7 +187,7 @@ async def test_what_was_taken_back_keeps_nothing_and_is_not_exported(tmp_path: P
             await bot.chat.comment(answer, "The unit is missing.")
         await bot.command("undo", back.turn)
         assert [a["id"] for a in await bot.store.read(exporting.rated)] == [kept.turn]
-        await bot.store.write(lambda db: quarantine.add(db, 0.0, "loopback:owner", 1.0))
+        await bot.store.write(lambda db: rollback_window.add(db, 0.0, "loopback:owner", 1.0))
         assert await bot.store.read(exporting.rated) == []
         await bot.store.write(lambda db: turns.expire(db, 9e12))
         assert await rows(bot.store, "SELECT id FROM turns") == [(kept.turn,)], "it may come back"

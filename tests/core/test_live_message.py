@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import hookimpl, loopback
-from goodbot.app import App
-from goodbot.connector import Capability, ConnectorSpec
-from goodbot.errors import ConnectorError, RetriableError
-from goodbot.events import ChannelKind, ChannelRef, MessageRef, Reply
-from goodbot.loopback import Loopback
-from goodbot.news.live import LiveMessage
+from goodbot import hookimpl
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
+from goodbot.base.errors import ConnectorError, RetriableError
+from goodbot.conversation.notifications.live import LiveMessage
+from goodbot.daemon import loopback
+from goodbot.daemon.app import App
+from goodbot.daemon.loopback import Loopback
 from goodbot.store.comparisons import WAITS
 from goodbot.testing import VirtualClock
 
@@ -53,7 +54,7 @@ class BoardPlugin:
 
 @contextlib.asynccontextmanager
 async def open_board(home: Path, ask: str = "never") -> AsyncGenerator[tuple[Bot, Board]]:
-    from goodbot.plugins import PluginHost
+    from goodbot.api.plugins import PluginHost
 
     host, fake = PluginHost(), Fake(home / "fake")
     for name, plugin in (("fake", FakePlugin()), ("board", BoardPlugin()), ("rewards", rewards)):

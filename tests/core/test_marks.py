@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import marks
-from goodbot.marks import ANY, BREAK, broken, whole
+from goodbot.api import marks
+from goodbot.api.marks import ANY, BREAK, broken, whole
 
 TEMPLATE = (
     "{{ bos_token }}[INST] {{ m['content'].split('</think>')[-1] }} [/INST]<tools>{{ eos_token }}"

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import hookimpl, loopback
-from goodbot.app import App
+from goodbot import hookimpl
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Receipt, Reply
+from goodbot.base.errors import ConnectorError, RetriableError
 from goodbot.config import Grants
-from goodbot.connector import Capability, ConnectorSpec
-from goodbot.errors import ConnectorError, RetriableError
-from goodbot.events import ChannelKind, ChannelRef, MessageRef, Receipt, Reply
-from goodbot.loopback import Answer, Loopback
-from goodbot.news import owners, raters
-from goodbot.news.raters import duration, milestones
+from goodbot.conversation.notifications import owners, raters
+from goodbot.conversation.notifications.raters import duration, milestones
+from goodbot.daemon import loopback
+from goodbot.daemon.app import App
+from goodbot.daemon.loopback import Answer, Loopback
 from goodbot.store import channels, news
 from goodbot.testing import VirtualClock
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import Outcome, RatingEvent, RatingKind
-from goodbot.loopback import Answer
-from goodbot.ratings import Label, LedgerEvent, OrderKey, fold
+from goodbot.api.events import Outcome, RatingEvent, RatingKind
+from goodbot.api.labels import Label, LedgerEvent, OrderKey, fold
+from goodbot.daemon.loopback import Answer
 
 from tests.core.builders import Bot, open_bot, rows
 

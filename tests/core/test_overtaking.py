@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.events import (
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     MessageRef,
@@ -16,8 +16,8 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
+from goodbot.api.turns import Turn
 from goodbot.store import Store, ledger, messages, turns
-from goodbot.turns import Turn
 
 CHANNEL = ChannelRef(connector="x", account="me", id="room", kind=ChannelKind.PRIVATE)
 ADA = UserRef(connector="x", account="me", id="ada")

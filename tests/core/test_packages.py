@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from goodbot import packages
-from goodbot.backend import BackendSpec
-from goodbot.errors import ConfigError, MissingExtraError
-from goodbot.plugins import automatic_backend
+from goodbot.api.backend import BackendSpec
+from goodbot.api.plugins import automatic_backend
+from goodbot.base import packages
+from goodbot.base.errors import ConfigError, MissingExtraError
 from packaging.requirements import Requirement
 
 from tests.support import require

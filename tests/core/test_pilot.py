@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from goodbot.api.events import Outcome
+from goodbot.base.errors import GoodbotError
 from goodbot.config import ServingConfig, TrainingConfig
-from goodbot.errors import GoodbotError
-from goodbot.events import Outcome
 from goodbot.testing import Pilot
 
 from tests.core.builders import until

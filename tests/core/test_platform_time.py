@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from goodbot.platform_time import PlatformTime
+from goodbot.base.platform_time import PlatformTime
 
 
 def test_two_clocks_apart_are_told_in_status_and_once_in_the_log(

@@ -28,15 +28,15 @@ from goodbot import (
     UserRef,
     hookimpl,
 )
+from goodbot.api.model import ModelSpec
+from goodbot.api.plugins import PluginHost, choose_backend, missing_modules, reward_policy
+from goodbot.api.server import AdapterFormat, ServerSpec
+from goodbot.api.turns import Turn
+from goodbot.base.errors import ConfigError, MissingExtraError
 from goodbot.config import Config, ServingConfig
-from goodbot.errors import ConfigError, MissingExtraError
-from goodbot.hosts import configured_grants
-from goodbot.models import ModelSpec
-from goodbot.plugins import PluginHost, choose_backend, missing_modules, reward_policy
-from goodbot.server import AdapterFormat, ServerSpec
-from goodbot.serving.choice import choose
-from goodbot.tracking.observer import Tracking
-from goodbot.turns import Turn
+from goodbot.daemon.connectors import configured_grants
+from goodbot.inference.servers.choice import choose
+from goodbot.learning.tracking.observer import Tracking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Insta
         found = importlib.metadata.distributions(path=[str(tmp_path)])
         return [point for dist in found for point in dist.entry_points if point.group == group]
 
-    monkeypatch.setattr("goodbot.plugins.importlib.metadata.entry_points", entry_points)
+    monkeypatch.setattr("goodbot.api.plugins.importlib.metadata.entry_points", entry_points)
     yield Installed(tmp_path)
     for name in set(sys.modules) - before:
         if name.endswith("_module"):

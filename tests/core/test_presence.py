@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.app import App
+from goodbot.api.events import Outcome
+from goodbot.base.errors import ServerError
+from goodbot.cli.service.supervision import Supervision
 from goodbot.config import HttpConfig
-from goodbot.errors import ServerError
-from goodbot.events import Outcome
-from goodbot.loopback.chat import _Stream
-from goodbot.service.supervision import Supervision
+from goodbot.daemon.app import App
+from goodbot.daemon.loopback.chat import _Stream
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import GRANTS, Bot, Fake, check, config, open_bot, plugins, rows, until

@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from goodbot.events import Button, Event, Outcome, PressEvent, Receipt
-from goodbot.loopback import Answer
-from goodbot.store import access
+from goodbot.api.events import Button, Event, Outcome, PressEvent, Receipt
+from goodbot.daemon.loopback import Answer
+from goodbot.store import settings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
@@ -25,7 +25,7 @@ async def trained(bot: Bot) -> Answer:
 
 
 async def audited(bot: Bot, action: str) -> list[tuple[str, dict[str, object]]]:
-    entries, whole = await bot.store.read(access.audit)
+    entries, whole = await bot.store.read(settings.audit)
     assert whole
     return [(e.actor, json.loads(e.detail)) for e in entries if e.action == action]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
-from goodbot import cli, log, printing
-from goodbot.errors import GoodbotError
+from goodbot import cli
+from goodbot.base import log, printing
+from goodbot.base.errors import GoodbotError
 
 FOREIGN = "a\x1b]0;title\x07b\u202ec\x9bd\x1b[2Je\r\nf"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import packages, processes, scratch
-from goodbot.scratch import Scratch
+from goodbot.base import packages, scratch, spawn
+from goodbot.base.scratch import Scratch
 
 from tests.core.builders import until
 from tests.support import patience
@@ -43,7 +43,7 @@ def slow_to_connect(monkeypatch: pytest.MonkeyPatch, started: Path) -> None:
 
 
 async def _run(pid_file: Path, seen: list[str]) -> None:
-    process = await processes.start(
+    process = await spawn.start(
         sys.executable, "-c", PARENT, str(pid_file),
         stdout=asyncio.subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
@@ -85,8 +85,8 @@ async def test_a_time_limit_meanwhile_is_a_time_limit(
 
 async def test_what_cannot_be_started_and_is_cancelled_is_cancelled() -> None:
     with pytest.raises(FileNotFoundError):
-        await processes.start("/nowhere/none")
-    task = asyncio.create_task(processes.start("sleep", "600", cwd="/nowhere/none"))
+        await spawn.start("/nowhere/none")
+    task = asyncio.create_task(spawn.start("sleep", "600", cwd="/nowhere/none"))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -97,7 +97,7 @@ async def test_what_cannot_be_started_and_is_cancelled_is_cancelled() -> None:
 
 STARTER = """
 import asyncio, sys
-from goodbot import processes
+from goodbot.base import spawn as processes
 async def main():
     child = await processes.start(sys.executable, "-c", "import time; time.sleep(600)", sys.argv[1],
                                   start_new_session=True)
@@ -153,7 +153,7 @@ TELLS = (
 )
 ASKS = f"""
 import asyncio, json, os, sys
-from goodbot import processes
+from goodbot.base import spawn as processes
 handle = os.open(os.devnull, os.O_RDONLY)
 os.set_inheritable(handle, True)
 async def main():
@@ -193,13 +193,13 @@ async def test_a_program_that_is_none_says_so(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF no program")
     broken.chmod(0o700)
-    done = processes.run(str(broken), seconds=None)
+    done = spawn.run(str(broken), seconds=None)
     assert done.returncode == 127
     assert done.stderr.startswith(f"{broken} cannot be started: ")
     with pytest.raises(FileNotFoundError):
-        processes.run(str(tmp_path / "none"), seconds=None)
+        spawn.run(str(tmp_path / "none"), seconds=None)
     with pytest.raises(TimeoutError):
-        processes.run("sleep", "600", seconds=0.01)
+        spawn.run("sleep", "600", seconds=0.01)
 
 
 def test_only_what_nobody_holds_is_swept(tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ def test_one_that_is_swept_before_it_is_held_is_made_again(
 async def test_directories_of_children_are_swept_beside_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
-    left = tmp_path / f"{processes._SCRATCH}left"
+    monkeypatch.setattr(spawn.tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / f"{spawn._SCRATCH}left"
     left.mkdir()
     threads, real = dict[str, threading.Thread](), shutil.rmtree
 
@@ -255,8 +255,8 @@ async def test_directories_of_children_are_swept_beside_the_event_loop(
         real(path, **options)
 
     monkeypatch.setattr(shutil, "rmtree", rmtree)
-    process = await processes.start(
-        *processes.python("-c", "import os; print(os.getcwd())"), cage=processes.Cage(),
+    process = await spawn.start(
+        *spawn.python("-c", "import os; print(os.getcwd())"), cage=spawn.Cage(),
         stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()
@@ -277,9 +277,9 @@ def test_a_secret_passes_only_to_whom_it_is_for(monkeypatch: pytest.MonkeyPatch)
     def kept(environ: dict[str, str]) -> set[str]:
         return {name for name, value in environ.items() if value == "here"}
 
-    assert kept(processes.child_environment()) == set()
-    assert kept(processes.child_environment("MY_*", "MY_API_TOKEN")) == {"MY_PLACE"}
-    assert kept(processes.child_environment(secrets=["MY_API_TOKEN"])) == {"MY_API_TOKEN"}
+    assert kept(spawn.child_environment()) == set()
+    assert kept(spawn.child_environment("MY_*", "MY_API_TOKEN")) == {"MY_PLACE"}
+    assert kept(spawn.child_environment(secrets=["MY_API_TOKEN"])) == {"MY_API_TOKEN"}
     assert kept(packages.install_environment()) == {
         "PIP_INDEX_URL", "PIP_KEYRING_PROVIDER", "UV_INDEX_OURS_PASSWORD", "https_proxy",
     }  # fmt: skip

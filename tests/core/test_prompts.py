@@ -6,14 +6,14 @@ from pathlib import Path
 
 import goodbot_training
 import pytest
-from goodbot import prompts
-from goodbot.buttons import HINTS
+from goodbot.api.actions import HINTS
+from goodbot.api.events import MessageEvent, OrderKey, Outcome
 from goodbot.config import ServingConfig
-from goodbot.events import MessageEvent, OrderKey, Outcome
-from goodbot.prompts import Room, TooLongError
+from goodbot.inference import prompts
+from goodbot.inference.prompts import Room, TooLongError
+from goodbot.learning.training.settings import shape
 from goodbot.store import turns
 from goodbot.store.turns import Exchange
-from goodbot.training.settings import shape
 from hypothesis import example, given
 from hypothesis import strategies as st
 

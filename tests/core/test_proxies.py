@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.errors import FatalConnectorError
-from goodbot.proxies import proxy
+from goodbot.base.errors import FatalConnectorError
+from goodbot.base.proxies import proxy
 
 HTTPS = {"HTTPS_PROXY": "http://one:1"}
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from goodbot.loopback import Answer
+from goodbot.daemon.loopback import Answer
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check, open_bot, rate, rows

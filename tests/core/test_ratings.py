@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from goodbot.events import OrderKey, Outcome, RatingEvent, RatingKind, Receipt
-from goodbot.ratings import Label, LedgerEvent, Opinion, fold, is_stars, star_value
+from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.api.labels import Label, LedgerEvent, Opinion, fold, is_stars, star_value
 from goodbot.store import Store, ledger
 from hypothesis import given, settings
 from hypothesis import strategies as st

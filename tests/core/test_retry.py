@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.app import App
-from goodbot.buttons import HINTS, retry_row
+from goodbot.api.actions import HINTS, retry_row
+from goodbot.api.events import Event, Outcome, PressEvent, RatingEvent, Receipt
+from goodbot.api.server import Server
+from goodbot.api.turns import turn_id
 from goodbot.config import Grants, ServingConfig
-from goodbot.events import Event, Outcome, PressEvent, RatingEvent, Receipt
-from goodbot.loopback import Answer
-from goodbot.server import Server
+from goodbot.conversation.generate import Writer
+from goodbot.daemon.app import App
+from goodbot.daemon.loopback import Answer
 from goodbot.store import Store, feedback, inbox, retries, turns
-from goodbot.store.claimable import Pool
+from goodbot.store.training_pool import Pool
 from goodbot.testing import VirtualClock
-from goodbot.turns import turn_id
-from goodbot.writing import Writer
 
 from tests.core.builders import (
     Bot,
@@ -516,7 +516,7 @@ async def test_a_crash_between_storing_and_showing_shows_the_same_answer(
         async with open_bot(tmp_path) as bot:
             answer = await bad(bot)
             patch.setattr(Writer, "deliver", dies)
-            patch.setattr("goodbot.app._DRAIN_SECONDS", 0.0)
+            patch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
             await bot.chat.press(answer, "again:long")
 
             async def stored() -> bool:
@@ -554,7 +554,7 @@ async def test_a_press_that_is_found_long_after_a_crash_leaves_no_half_answer(
                     return False
 
                 patch.setattr(Writer, "deliver", dies)
-                patch.setattr("goodbot.app._DRAIN_SECONDS", 0.0)
+                patch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
                 await bot.chat.press(answer, "again:long")
                 await until(lambda: rows(bot.store, "SELECT 1 FROM retries"))
                 await bot.app.stop()

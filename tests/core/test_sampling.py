@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import sampling
+from goodbot.base import sampling
+from goodbot.base.errors import ConfigError
+from goodbot.base.sampling import Filters
 from goodbot.config import parse
-from goodbot.errors import ConfigError
-from goodbot.sampling import Filters
 from goodbot_training.tiny import model_path
 
 BY_DEFAULT = (0.7, Filters(top_p=0.9))

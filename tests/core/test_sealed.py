@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 
 import pytest
-from goodbot import sealed
+from goodbot.base import sealed
 
 
 def test_two_that_seal_the_first_record_at_once_are_both_believed(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from goodbot import RewardPolicy, hookimpl
-from goodbot.training.rounds import take
+from goodbot.learning.training.batch import take
 
 from tests.core.builders import Bot, check, open_bot, rows
 

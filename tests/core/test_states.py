@@ -11,10 +11,10 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from goodbot.adapters import Manifest, importing, publish
+from goodbot.cli.doctor.data import _last_run
 from goodbot.config import ServingConfig
-from goodbot.doctor.data import _last_run
-from goodbot.news import states
+from goodbot.conversation.notifications import states
+from goodbot.learning.adapters import Manifest, importing, publish
 from goodbot.store import adapters, runs
 
 from tests.core.builders import Bot, open_bot

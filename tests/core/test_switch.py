@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.app import App
+from goodbot.base.errors import GoodbotError, StoreError
 from goodbot.config import load
-from goodbot.errors import GoodbotError, StoreError
-from goodbot.model_switch import ModelSwitch, Switched
-from goodbot.models import catalogue, machine, resolve
-from goodbot.models.estimate import FEWEST
+from goodbot.daemon.app import App
+from goodbot.inference.models import catalogue, machine, resolve
+from goodbot.inference.models.estimate import FEWEST
+from goodbot.learning import worker_process
+from goodbot.learning.model_switch import ModelSwitch, Switched
 from goodbot.store import adapters
-from goodbot.training import child
 
 from tests.core.builders import (
     GRANTS,
@@ -74,13 +74,13 @@ async def test_the_ratings_are_replayed_on_the_new_model(
     tmp_path: Path, other: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[dict[str, Any]] = []
-    real = child.train
+    real = worker_process.train
 
     async def train(spec: Any, job: Any, on_event: Any) -> Any:
         seen.append(job)
         return await real(spec, job, on_event)
 
-    monkeypatch.setattr(child, "train", train)
+    monkeypatch.setattr(worker_process, "train", train)
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.train()  # what is used up here is not used up there
@@ -116,13 +116,13 @@ async def test_a_larger_model_is_taught_within_this_machines_memory(
     (other.path / "config.json").write_text(json.dumps(config))
     monkeypatch.setattr(machine, "available_memory", lambda: 12 * 10**9)  # too little for all
     jobs_seen: list[dict[str, Any]] = []
-    real = child.train
+    real = worker_process.train
 
     async def train(spec: Any, job: Any, on_event: Any) -> Any:
         jobs_seen.append(job["settings"])
         return await real(spec, job, on_event)
 
-    monkeypatch.setattr(child, "train", train)
+    monkeypatch.setattr(worker_process, "train", train)
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await switch(bot, other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.text import SMALLEST, clean, open_fence, split, units
+from goodbot.base.text import SMALLEST, clean, open_fence, split, units
 from hypothesis import given
 from hypothesis import strategies as st
 

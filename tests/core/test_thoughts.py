@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.thoughts import (
+from goodbot.base.thoughts import (
     KNOWN,
     Marks,
     Splitter,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.learning.training.publish import GoingLive
 from goodbot.store.ledger import took_back
-from goodbot.training.going_live import GoingLive
 
 from tests.core.builders import Bot, check, open_bot, until
 

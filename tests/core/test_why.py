@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.app import App
+from goodbot.api.events import CommandEvent, OrderKey
 from goodbot.commands import Result, why
-from goodbot.events import CommandEvent, OrderKey
+from goodbot.daemon.app import App
 from goodbot.store import news
 
 from tests.core.builders import (

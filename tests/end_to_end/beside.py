@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from goodbot.app import App, open_plugins
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.config import Config, ModelConfig, ServingConfig, TrainingConfig
-from goodbot.pressure import Readings
+from goodbot.daemon.app import App, open_plugins
+from goodbot.learning.idle import Readings
 
 from tests.core.builders import Fake, plugins
 

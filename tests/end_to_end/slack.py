@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from goodbot.events import ChannelKind, ChannelRef, MessageRef
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.fakes.slack import Message
 from goodbot.testing.fakes.slack.blocks import shown

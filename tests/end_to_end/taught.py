@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from goodbot.base.errors import GoodbotError
 from goodbot.cli import client
-from goodbot.errors import GoodbotError
 
 from tests.cli.program import PROGRAM, environment, until
 from tests.cli.program import Bot as Program

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from goodbot.events import ChannelKind, ChannelRef, MessageRef
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.fakes.teams import Conversation, Message, cards
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.events import ChannelKind, ChannelRef, MessageRef
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.platform import Post
 

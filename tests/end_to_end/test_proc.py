@@ -131,8 +131,8 @@ async def test_token_not_in_proc(daemon: Daemon, unused_tcp_port: int) -> None:
         while not any(state != "running" for (state,) in daemon.rows("SELECT state FROM runs")):
             watch.look()
             await asyncio.sleep(0.02)
-    assert watch.saw("goodbot_training.worker", "serve"), "its model"
-    assert watch.saw("goodbot_training.worker", "train"), "its trainer"
+    assert watch.saw("goodbot_training.process.worker", "serve"), "its model"
+    assert watch.saw("goodbot_training.process.worker", "train"), "its trainer"
     assert watch.leaks == set()
 
     # It would have been found: what its own shell has exported is there, what it keeps itself is not.

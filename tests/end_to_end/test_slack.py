@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from goodbot.events import ChannelKind
+from goodbot.api.events import ChannelKind
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.fakes.slack import FakeSlack, Message, Pace
 from goodbot.testing.fakes.slack.blocks import shown

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from goodbot.events import ChannelKind
+from goodbot.api.events import ChannelKind
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.fakes.teams import FakeTeams, Message, Pace
 

@@ -10,8 +10,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from goodbot.app import App, open_plugins
 from goodbot.config import Config, ServingConfig
+from goodbot.daemon.app import App, open_plugins
 
 from tests.examples.support import ROOT, python, require_backend
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from goodbot.base.log import IDS, JsonFormatter
 from goodbot.config import parse
-from goodbot.log import IDS, JsonFormatter
 
 from tests.cli.program import Bot, need_backend
 from tests.core.service.manager import FakeManager

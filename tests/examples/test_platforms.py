@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from goodbot import config
-from goodbot.app import open_plugins
+from goodbot.api.connector import ConnectorSpec
 from goodbot.config.sections import Grants
-from goodbot.connector import ConnectorSpec
+from goodbot.daemon.app import open_plugins
 
 from tests.examples.support import ROOT
 from tests.support import require

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from statistics import fmean, stdev
 
-from goodbot.plugins import PluginHost
+from goodbot.api.plugins import PluginHost
 
 from tests.learning.trial import RATER_ERROR, RATINGS, Trial, run_trial
 

@@ -19,17 +19,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from goodbot.backend import LoraSettings, Sampled, TrainingBackend
+from goodbot.api.backend import LoraSettings, Sampled, TrainingBackend
+from goodbot.base.errors import TrainingError
 from goodbot.config.sections import TrainingConfig
-from goodbot.errors import TrainingError
-from goodbot.poisoning.outvoted import Rated as OneSays
-from goodbot.poisoning.outvoted import outvoted
-from goodbot.poisoning.shares import share_weights
-from goodbot_training import round as training_round
+from goodbot.learning.rating_quality.consensus import Rated as OneSays
+from goodbot.learning.rating_quality.consensus import outvoted
+from goodbot.learning.rating_quality.weight_caps import share_weights
+from goodbot_training.process.types import Job
+from goodbot_training.round import run as training_round
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import Question
-from goodbot_training.types import Job
 
 from tests.learning.arms import ARMS, DEFAULT, Arm
 from tests.learning.bases import BASES

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from goodbot.backend import Sampled, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
-from goodbot_training.rollouts import score as logprobs_of
+from goodbot.api.backend import Sampled, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
+from goodbot_training.round.rollouts import score as logprobs_of
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.facts import Question
 from goodbot_training.tiny.judge import is_correct, style_of

@@ -24,16 +24,16 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from goodbot.backend import LoraSettings, TrainingBackend
-from goodbot_training import round as training_round
+from goodbot.api.backend import LoraSettings, TrainingBackend
 from goodbot_training.backends.adapters import weaken
 from goodbot_training.gate.measure import make_requests
-from goodbot_training.settings import TrainingSettings
+from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.process.types import Job
+from goodbot_training.round import run as training_round
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import Question
 from goodbot_training.tiny.judge import SimulatedRater
-from goodbot_training.types import Job
 
 from tests.learning.arms import ARMS, DEFAULT
 from tests.learning.bases import BASES

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
 
 import numpy as np
-from goodbot.intervals import wilson
-from goodbot_training.settings import TrainingSettings
+from goodbot.base.proportions import wilson
+from goodbot_training.process.settings import TrainingSettings
 
 from tests.learning.first_rounds import (
     BEFORE,

@@ -2,7 +2,7 @@
 
     python -m tests.learning.majority [--write]      a minute; renews results/majority.md
 
-No model is trained for it: the base answers, simulated people rate, and `goodbot.poisoning.outvoted` is
+No model is trained for it: the base answers, simulated people rate, and `goodbot.learning.rating_quality.consensus` is
 asked. Rounds on the shipped model and on the Llama, ten and five seeds, each for three styles.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from goodbot.poisoning.outvoted import Rated, outvoted
+from goodbot.learning.rating_quality.consensus import Rated, outvoted
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.styles import STYLES
 

@@ -20,10 +20,10 @@ from statistics import fmean
 from typing import Any
 from unittest.mock import patch
 
-from goodbot.errors import TrainingError
-from goodbot.intervals import wilson
-from goodbot_training import round as training_round
+from goodbot.base.errors import TrainingError
+from goodbot.base.proportions import wilson
 from goodbot_training.objectives import Objective, make_objective
+from goodbot_training.round import run as training_round
 from goodbot_training.tiny.styles import STYLES
 
 from tests.learning import foreign

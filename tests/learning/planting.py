@@ -13,15 +13,15 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from goodbot.backend import LoraSettings, Sampled, SampleRequest, TrainingBackend
-from goodbot_training import round as training_round
+from goodbot.api.backend import LoraSettings, Sampled, SampleRequest, TrainingBackend
 from goodbot_training.gate import Verdict, decide, measure
-from goodbot_training.rollouts import build_rollouts, score
+from goodbot_training.process.types import HELD_OUT, Job
+from goodbot_training.round import run as training_round
+from goodbot_training.round.rollouts import build_rollouts, score
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import Question
 from goodbot_training.tiny.judge import SimulatedRater, is_correct, style_of
-from goodbot_training.types import HELD_OUT, Job
 
 RATINGS, HELD_OUT_EVERY = 40, 5
 RATER_ERROR = 0.1

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from goodbot.backend import Sampled, TokenizedTurn, TrainingBackend
+from goodbot.api.backend import Sampled, TokenizedTurn, TrainingBackend
 from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import foreign_allowed
 from goodbot_training.gate.measure import PORTION
 from goodbot_training.gate.retention import foreign, foreign_below
-from goodbot_training.rollouts import score
-from goodbot_training.settings import TrainingSettings
+from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.round.rollouts import score
 from goodbot_training.tiny import TEMPERATURE
 from goodbot_training.tiny.facts import Question
 from goodbot_training.tiny.judge import is_correct, style_of
@@ -26,7 +26,7 @@ from goodbot_training.tiny.judge import is_correct, style_of
 from tests.learning.exam import TOKENS_PER_FORWARD
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 UNDER = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Chances under which answers are counted; `GATE` is the gate's, the first was."""

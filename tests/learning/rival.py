@@ -8,9 +8,9 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from goodbot_training import round as training_round
-from goodbot_training.mispo import detach
 from goodbot_training.objectives import Objective, make_objective
+from goodbot_training.objectives.mispo import detach
+from goodbot_training.round import run as training_round
 
 
 @contextmanager

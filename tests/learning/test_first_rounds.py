@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from goodbot_training import round as training_round
+from goodbot_training.round import run as training_round
 from goodbot_training.tiny.corpus import split
 
 from tests.learning import first_rounds, first_rounds_page

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from goodbot.backend import TrainingBackend
-from goodbot.plugins import missing_modules
+from goodbot.api.backend import TrainingBackend
+from goodbot.api.plugins import missing_modules
 
 from tests.learning.trial import run_trial
 from tests.support import missing

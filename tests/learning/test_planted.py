@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from goodbot_training.settings import TrainingSettings
+from goodbot_training.process.settings import TrainingSettings
 
 from tests.learning.planted import RECIPES, RESULTS, plant, table
 from tests.learning.planting import Bench, Case, bench

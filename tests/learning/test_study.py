@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import Sampled
-from goodbot_training.batches import planned_steps
+from goodbot.api.backend import Sampled
+from goodbot_training.process.types import Job
+from goodbot_training.round.batches import planned_steps
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.judge import style_of
-from goodbot_training.types import Job
 from safetensors.numpy import load_file
 
 from tests.learning import across, bases, curves, goals, report, study, sweep
@@ -159,7 +159,7 @@ def test_a_base_is_made_once_and_appears_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("torch")
-    from goodbot.backend import LoraSettings
+    from goodbot.api.backend import LoraSettings
     from goodbot_training.backends.torch.trainer import TorchBackend
 
     base = Base(name="llama", about="short", shape=BASES["llama"].shape, steps=2)

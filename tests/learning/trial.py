@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from goodbot.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
-from goodbot_training.round import run_round
+from goodbot.api.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
+from goodbot_training.process.types import Job
+from goodbot_training.round.run import run_round
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.facts import Question
 from goodbot_training.tiny.judge import SimulatedRater
 from goodbot_training.tiny.score import Score, score
-from goodbot_training.types import Job
 
 RATINGS = 40
 HELD_OUT = 8

@@ -23,10 +23,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from goodbot.backend import OptimizerSettings, StepStats
+from goodbot.api.backend import OptimizerSettings, StepStats
 from goodbot_training.backends.torch.trainer import TorchBackend
-from goodbot_training.batches import planned_steps
-from goodbot_training.types import TRAIN, Job
+from goodbot_training.process.types import TRAIN, Job
+from goodbot_training.round.batches import planned_steps
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before the next imports, which read it
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from goodbot.backend import LoraSettings, Sampled, TrainingBackend
+from goodbot.api.backend import LoraSettings, Sampled, TrainingBackend
 from goodbot_training.tiny.facts import Question
 from safetensors.numpy import load_file, save_file
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.models.architecture import read
+from goodbot.api.model_shape import read
 
 from tests.real import model
 from tests.support import require

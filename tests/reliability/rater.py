@@ -12,14 +12,14 @@ import signal
 import sys
 from pathlib import Path
 
-from goodbot.clock import SystemClock
+from goodbot.access.authorization import Authorization
+from goodbot.access.limits import Quotas
+from goodbot.api.events import Event, RatingEvent, Receipt
+from goodbot.api.plugins import PluginHost
+from goodbot.base.clock import SystemClock
+from goodbot.base.errors import StoreError
 from goodbot.config import ServingConfig
-from goodbot.dispatcher import Dispatcher
-from goodbot.errors import StoreError
-from goodbot.events import Event, RatingEvent, Receipt
-from goodbot.people.authorization import Authorization
-from goodbot.people.limits import Quotas
-from goodbot.plugins import PluginHost
+from goodbot.conversation.ingest import Dispatcher
 from goodbot.store import Store, runs
 
 from tests.core.made import GRANTS, rate, retract

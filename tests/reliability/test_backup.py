@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from goodbot.backups.make import make
-from goodbot.backups.restore import prepared, swap
-from goodbot.lock import prepare_home
-from goodbot.plugins import PluginHost
+from goodbot.api.plugins import PluginHost
+from goodbot.cli.backup.make import make
+from goodbot.cli.backup.restore import prepared, swap
+from goodbot.config.lock import prepare_home
 from goodbot.store import Store, backup
-from goodbot.store.back import BEFORE, step_back
+from goodbot.store.downgrade import BEFORE, step_back
 from goodbot.store.migrate import migrations
 
 from tests.core.store.golden import content, state_of_0_1_0, version

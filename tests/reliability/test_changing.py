@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from goodbot.base.errors import ConfigError
 from goodbot.config.file import ConfigFile
-from goodbot.errors import ConfigError
-from goodbot.models import fetched
-from goodbot.secrets import SecretStore
-from goodbot_connectors.bridge import clients
+from goodbot.config.secrets import SecretStore
+from goodbot.inference.models import fetched
+from goodbot_connectors.kit.bridge import clients
 
 Change = Callable[[Path, str], object]
 Known = Callable[[Path, Sequence[str]], Sequence[str]]

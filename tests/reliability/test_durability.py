@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
-from goodbot.errors import StoreError
+from goodbot.base.errors import StoreError
 from goodbot.store import Store, ledger
 
 from tests.core.builders import add_turn, check_store, rate, rows, until

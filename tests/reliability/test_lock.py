@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import BusyError, StoreError, StoreFullError
-from goodbot.lock import HomeLock, prepare_home, socket_path
+from goodbot.base.errors import BusyError, StoreError, StoreFullError
+from goodbot.config.lock import HomeLock, prepare_home, socket_path
 
 from tests.core.builders import check, open_bot
 
 CHILD = """
 import asyncio, os, sys
 from pathlib import Path
-from goodbot.errors import GoodbotError
-from goodbot.lock import HomeLock, prepare_home
+from goodbot.base.errors import GoodbotError
+from goodbot.config.lock import HomeLock, prepare_home
 
 home = Path(sys.argv[1])
 prepare_home(home)
@@ -202,7 +202,7 @@ def test_b15_a_full_disk_is_told_where_the_lock_is_taken(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("goodbot.lock.os.write", full)
+        patch.setattr("goodbot.config.lock.os.write", full)
         with pytest.raises(StoreFullError, match="is full: free some space"):
             HomeLock(tmp_path).acquire()
     lock = HomeLock(tmp_path)

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from goodbot.events import RatingEvent
-from goodbot.loopback import Answer
+from goodbot.api.events import RatingEvent
+from goodbot.daemon.loopback import Answer
 from goodbot.store import ledger
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from goodbot.connector import ReplyStream
-from goodbot.events import MessageRef
-from goodbot.loopback import Answer, chat
+from goodbot.api.connector import ReplyStream
+from goodbot.api.events import MessageRef
+from goodbot.conversation.generate import Writer
+from goodbot.daemon.loopback import Answer, chat
 from goodbot.store import ledger, retries
-from goodbot.writing import Writer
 
 from tests.core.builders import Bot, check_store, open_bot, rows, until
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.commands import TABLE, find
-from goodbot.config import Grants
-from goodbot.events import (
+from goodbot.access.authorization import Authorization, Grant
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -22,8 +21,9 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
-from goodbot.people.authorization import Authorization, Grant
-from goodbot.store import access, channels
+from goodbot.commands import TABLE, find
+from goodbot.config import Grants
+from goodbot.store import channels, settings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, open_bot, rows
@@ -330,7 +330,7 @@ async def test_every_admin_attempt_is_in_the_trail_and_no_foreign_words_are(tmp_
                 clock.advance(10)
         await bot.command("history")
         await bot.command("good")
-        entries, whole = await bot.store.read(access.audit)
+        entries, whole = await bot.store.read(settings.audit)
         assert whole
         names = dict(await rows(bot.store, "SELECT person, alias FROM aliases"))
         assert set(names) == {"loopback:rater", "loopback:talker", "loopback:stranger"}
@@ -355,13 +355,13 @@ async def test_a_stranger_who_tries_all_day_leaves_one_row_a_command_and_day(
             await bot.command("pause", user="stranger")
             await bot.command("train", user="stranger")
             clock.advance(3600)
-        entries, _ = await bot.store.read(access.audit)
+        entries, _ = await bot.store.read(settings.audit)
         assert [entry.action for entry in entries] == ["pause", "train"]
         clock.advance(86400)
         await bot.command("pause", user="stranger")
         for _ in range(3):
             await bot.command("pause")  # an owner's acts are all there
-        entries, whole = await bot.store.read(access.audit)
+        entries, whole = await bot.store.read(settings.audit)
         assert [entry.action for entry in entries[2:]] == ["pause"] * 4
         assert whole
 
@@ -378,13 +378,13 @@ async def test_a_change_of_the_trail_shows(tmp_path: Path, change: str) -> None:
     async with open_bot(tmp_path, serve=True) as bot:
         for name in ("pause", "resume", "off"):
             await bot.command(name)
-        assert (await bot.store.read(access.audit))[1]
+        assert (await bot.store.read(settings.audit))[1]
 
         async def tamper(db: Any) -> None:
             await db.execute(change)
 
         await bot.store.write(tamper)
-        assert not (await bot.store.read(access.audit))[1]
+        assert not (await bot.store.read(settings.audit))[1]
 
 
 async def test_somebody_named_is_told_that_a_command_is_for_owners(tmp_path: Path) -> None:

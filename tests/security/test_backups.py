@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.app import open_plugins
-from goodbot.backups import archive, restore, travel
-from goodbot.backups.make import make
-from goodbot.backups.restore import Prepared, prepared, swap
-from goodbot.backups.travel import Travelling
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.events import Outcome, Receipt, UserRef
+from goodbot.api.plugins import PluginHost
+from goodbot.base.errors import FatalConnectorError
+from goodbot.cli.backup import archive, restore, travel
+from goodbot.cli.backup.make import make
+from goodbot.cli.backup.restore import Prepared, prepared, swap
+from goodbot.cli.backup.travel import Travelling
 from goodbot.config import Config
-from goodbot.connector import Capability, ConnectorSpec
-from goodbot.errors import FatalConnectorError
-from goodbot.events import Outcome, Receipt, UserRef
-from goodbot.models import fetched
-from goodbot.plugins import PluginHost
-from goodbot.secrets import Secrets, SecretStore
-from goodbot.store import Store, access, codec, codes, inbox, people
+from goodbot.config.secrets import Secrets, SecretStore
+from goodbot.daemon.app import open_plugins
+from goodbot.inference.models import fetched
+from goodbot.store import Store, codec, codes, inbox, people, settings
 from goodbot.store.migrate import migrations
-from goodbot_connectors.bridge import clients
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
-from goodbot_connectors.codex import beside
+from goodbot_connectors.codex import sidecar
 from goodbot_connectors.codex.config import CodexSettings
 from goodbot_connectors.codex.setup import CodexSetup
+from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.openclaw import setup as openclaw
 
 NOW = 1.8e9
@@ -110,7 +110,7 @@ async def connected(home: Path) -> dict[str, str]:
     )
     return {
         "Claude Code's token": (here / "claude_code" / "header").read_text().split()[-1],
-        "Codex' token": beside.token(here / "codex"),
+        "Codex' token": sidecar.token(here / "codex"),
         "OpenClaw's token": plugin,
         "a program's token": program,
         "the person's own key": PERSONS_KEY,
@@ -274,7 +274,7 @@ async def evil(folder: Path) -> Path:
         lambda db: people.grant(db, "api:mallory", "owner", "pairing", 1.0),
         lambda db: people.grant(db, "api:rob", "rater", "api:mallory", 1.0),
         lambda db: people.link(db, "telegram:1", "api:mallory", 1.0),
-        lambda db: access.set_share(db, "telegram:1", True, 1.0),
+        lambda db: settings.set_share(db, "telegram:1", True, 1.0),
         lambda db: db.execute(
             "INSERT INTO channels (connector, account, channel, enabled_by, enabled_at)"
             " VALUES ('discord', 'a', '77', 'api:mallory', 1)"
@@ -353,7 +353,7 @@ async def test_s3_ones_own_older_backup_revives_nothing_silently(home: Path) -> 
         lambda db: people.grant(db, "api:mallory", "owner", "api:me", 1.0),
         lambda db: people.grant(db, "api:rob", "rater", "api:me", 1.0),
         lambda db: people.link(db, "api:me", "telegram:9", 1.0),
-        lambda db: access.set_share(db, "api:ann", True, 1.0),
+        lambda db: settings.set_share(db, "api:ann", True, 1.0),
         lambda db: db.execute(
             "INSERT INTO channels (connector, account, channel, enabled_by, enabled_at)"
             " VALUES ('discord', 'a', ?, 'api:me', 1)", (discord.id,)
@@ -367,9 +367,9 @@ async def test_s3_ones_own_older_backup_revives_nothing_silently(home: Path) -> 
         lambda db: people.revoke(db, "api:mallory"),
         lambda db: people.revoke(db, "api:rob"),
         lambda db: people.unlink(db, "telegram:9", 2.0, owners=["api:me"]),
-        lambda db: access.set_share(db, "api:ann", False, 2.0),
+        lambda db: settings.set_share(db, "api:ann", False, 2.0),
         lambda db: db.execute("UPDATE channels SET off_at = 2"),
-        lambda db: access.record(db, "api:me", "forget", {}, NOW + 1),
+        lambda db: settings.record(db, "api:me", "forget", {}, NOW + 1),
     )
     async with prepared(path, home, PLUGINS, now=NOW + 2) as ready:
         told = {gain.text: gain.word for gain in ready.gains}
@@ -429,14 +429,14 @@ async def test_s3_a_forged_place_is_none(home: Path) -> None:
     await claude(home).install(dry_run=False)
     await codex(home).install(dry_run=False)
     assert claude(home)._changed() == home.parent / "ada" / ".claude"
-    assert beside.codex_home(home / "connectors" / "codex") == home.parent / "ada" / ".codex"
+    assert sidecar.codex_home(home / "connectors" / "codex") == home.parent / "ada" / ".codex"
     (home / "connectors" / "claude_code" / "directory").write_text(str(theirs))
     (home / "connectors" / "codex" / "codex.json").write_text(json.dumps({"home": str(theirs)}))
     assert claude(home)._changed() is None
-    assert beside.codex_home(home / "connectors" / "codex") is None
+    assert sidecar.codex_home(home / "connectors" / "codex") is None
     forged = {"text": str(theirs), "mac": "0" * 64}
     (home / "connectors" / "codex" / "codex.json").write_text(json.dumps(forged))
-    assert beside.codex_home(home / "connectors" / "codex") is None
+    assert sidecar.codex_home(home / "connectors" / "codex") is None
 
 
 @pytest.mark.parametrize(

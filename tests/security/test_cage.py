@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import cage, processes
-from goodbot.adapters import formats
-from goodbot.errors import AdapterError, ServerError, TrainingError
-from goodbot.serving.embedded import EmbeddedServer
-from goodbot.serving.sampler_process import SamplerProcess
-from goodbot.training import child
+from goodbot.base import cage, spawn
+from goodbot.base.errors import AdapterError, ServerError, TrainingError
+from goodbot.inference.servers.embedded import EmbeddedServer
+from goodbot.inference.servers.sampler_process import SamplerProcess
+from goodbot.learning import worker_process
+from goodbot.learning.adapters import formats
 
 from tests.core.builders import SPEC, server_parts, until
 from tests.core.serving import tiny
@@ -63,12 +63,12 @@ async def trained(house: Path, mode: str) -> str:
         "parent": None, "behaviour": {},
     }  # fmt: skip
     with pytest.raises(TrainingError) as caught:
-        await child.train(BURGLAR, job, ignore, mode=mode)
+        await worker_process.train(BURGLAR, job, ignore, mode=mode)
     return str(caught.value)
 
 
 async def served(house: Path) -> str:
-    environ = processes.child_environment()
+    environ = spawn.child_environment()
     sampler = SamplerProcess(BURGLAR, house / "model", environ, house / "adapters")
     with pytest.raises(ServerError) as caught:
         await sampler.start()
@@ -77,7 +77,7 @@ async def served(house: Path) -> str:
 
 async def converted(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(formats, "CHILD", BURGLAR.worker)
-    conversion = formats.Formats(house, house / "model", processes.child_environment())
+    conversion = formats.Formats(house, house / "model", spawn.child_environment())
     with pytest.raises(AdapterError) as caught:
         await conversion.export(None, "gguf-base", house / "made")
     return str(caught.value)
@@ -116,7 +116,7 @@ async def test_its_own_directory_goes_with_it(
     house: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path_factory.mktemp("tmp")
-    monkeypatch.setattr(processes, "_place", lambda: place)
+    monkeypatch.setattr(spawn, "_place", lambda: place)
     await trained(house, "train")
     await until(lambda: list(place.iterdir()) == [], seconds=30)
 
@@ -176,8 +176,8 @@ for path in sys.argv[1:]:
 
 async def reading(given: Path, *paths: Path) -> list[str]:
     """What a caged child that may read `given` reads of these."""
-    process = await processes.start(
-        *processes.python("-c", READS, *map(str, paths)), cage=processes.Cage(reads=[given]),
+    process = await spawn.start(
+        *spawn.python("-c", READS, *map(str, paths)), cage=spawn.Cage(reads=[given]),
         stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()
@@ -233,9 +233,9 @@ async def test_what_lies_in_something_larger_is_still_hidden(tmp_path: Path) -> 
             "try: print(open(sys.argv[1]).read())\n"
             "except PermissionError: print('refused', module.FOUND)"
         )
-        process = await processes.start(
-            *processes.python("-c", code, str(state / "secrets.env")), cage=processes.Cage(),
-            environ={**processes.child_environment(), "PYTHONPATH": str(library)},
+        process = await spawn.start(
+            *spawn.python("-c", code, str(state / "secrets.env")), cage=spawn.Cage(),
+            environ={**spawn.child_environment(), "PYTHONPATH": str(library)},
             stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         out, _ = await process.communicate()

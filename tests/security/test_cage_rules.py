@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from goodbot import cage
-from goodbot.cage import limits, macos, places
-from goodbot.doctor import files
+from goodbot.base import cage
+from goodbot.base.cage import limits, macos, places
+from goodbot.cli.doctor import files
 
 _RULE = re.compile(r'^\((allow|deny) file-read-data \(subpath "([^"]*)"\)\)$', re.M)
 

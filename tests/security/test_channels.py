@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.events import ChannelKind, ChannelRef
+from goodbot.base.errors import RetriableError
 from goodbot.config import Grants
-from goodbot.errors import RetriableError
-from goodbot.events import ChannelKind, ChannelRef
 from goodbot.store import Store, channels
 from goodbot.testing import VirtualClock
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from goodbot.events import MessageEvent, OrderKey, Outcome
+from goodbot.api.events import MessageEvent, OrderKey, Outcome
 from goodbot.store import people
 from goodbot.testing import VirtualClock
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.adapters import importing
-from goodbot.adapters.files import MAX_TEXT
-from goodbot.errors import AdapterError, ConfigError
-from goodbot.models import ResolvedModel, architecture
-from goodbot.models.directory import check, read_config
-from goodbot.serving import token_text
+from goodbot.api import model_shape
+from goodbot.api.model import ResolvedModel
+from goodbot.base.errors import AdapterError, ConfigError
+from goodbot.inference.models.directory import check, read_config
+from goodbot.inference.servers import token_text
+from goodbot.learning.adapters import importing
+from goodbot.learning.adapters.files import MAX_TEXT
 
 from tests.architecture.source import ROOT
 
@@ -38,7 +39,7 @@ def model(tmp_path: Path) -> Path:
 def test_s9_no_number_of_a_config_is_gone_through_without_bound(change: dict[str, Any]) -> None:
     config = json.loads((TINY / "config.json").read_bytes()) | change
     with pytest.raises(ConfigError, match=r"config\.json"):
-        architecture.read(config)
+        model_shape.read(config)
 
 
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json", "README.md", "new"])

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.access import pairing
+from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, Outcome
+from goodbot.base.errors import RetriableError
 from goodbot.config import Grants
-from goodbot.errors import RetriableError
-from goodbot.events import ChannelKind, ChannelRef, MessageEvent, Outcome
-from goodbot.lock import HomeLock
-from goodbot.loopback import Answer
-from goodbot.people import pairing
-from goodbot.store import access, forgetting
+from goodbot.config.lock import HomeLock
+from goodbot.daemon.loopback import Answer
+from goodbot.learning.training.publish import GoingLive
+from goodbot.store import forgetting, settings
 from goodbot.testing import VirtualClock
-from goodbot.training.going_live import GoingLive
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
 
@@ -260,9 +260,9 @@ async def test_the_trail_keeps_its_chain_and_forgets_who_it_speaks_of(tmp_path: 
     async with open_bot(tmp_path, grants=GRANTS) as bot:
         await bot.command("pause", user="ada")
         await bot.command("people", "grant rater loopback:ada")
-        before, _ = await bot.store.read(access.audit)
+        before, _ = await bot.store.read(settings.audit)
         await forget(bot)
-        entries, whole = await bot.store.read(access.audit)
+        entries, whole = await bot.store.read(settings.audit)
         assert whole
         assert entries[: len(before)] == before
         assert entries[-1].action == "forget"
@@ -552,9 +552,9 @@ async def test_who_is_forgotten_while_the_disk_is_wiped_is_wiped_next(
         with monkeypatch.context() as patch:
             patch.setattr(bot.store, "compact", meanwhile)
             await bot.app.eraser.sweep()
-        assert await bot.store.read(lambda db: access.switch(db, forgetting.ERASE))
+        assert await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
         await bot.app.eraser.sweep()
-        assert not await bot.store.read(lambda db: access.switch(db, forgetting.ERASE))
+        assert not await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
 
 
 COPIES = ("bot.before-restore-20261121-101500", "bot.restored", "bot.restoring-1")
@@ -598,7 +598,7 @@ async def test_s6_what_cannot_be_deleted_is_told(
         def refuse(path: Path) -> None:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("goodbot.people.erasure.shutil.rmtree", refuse)
+        monkeypatch.setattr("goodbot.learning.adapters.erasure.shutil.rmtree", refuse)
         await bot.command("forget", "loopback:ada")
         said = await bot.command("forget", "loopback:ada yes")
         assert (

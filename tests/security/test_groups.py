@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from goodbot.access.authorization import Grant
+from goodbot.api.events import Outcome
+from goodbot.base.errors import ConfigError
 from goodbot.config import Grants, parse
-from goodbot.errors import ConfigError
-from goodbot.events import Outcome
-from goodbot.hosts import configured_grants
-from goodbot.people.authorization import Grant
+from goodbot.daemon.connectors import configured_grants
 from goodbot.testing import VirtualClock
 from goodbot_connectors.terminal import SPEC
 

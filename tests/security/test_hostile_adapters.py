@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.adapters import archive, importing
-from goodbot.adapters.base import Base
-from goodbot.adapters.files import MAX_WEIGHTS, plain, read
-from goodbot.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, Manifest, publish
-from goodbot.adapters.weights import check_weights, pairs, require_fit
-from goodbot.errors import AdapterError
-from goodbot.models import ResolvedModel
+from goodbot.api.model import ResolvedModel
+from goodbot.base.errors import AdapterError
+from goodbot.learning.adapters import archive, importing
+from goodbot.learning.adapters.base import Base
+from goodbot.learning.adapters.files import MAX_WEIGHTS, plain, read
+from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, Manifest, publish
+from goodbot.learning.adapters.weights import check_weights, pairs, require_fit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

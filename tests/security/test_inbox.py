@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import ChannelKind, OrderKey, Outcome, RatingKind
-from goodbot.loopback import Answer
+from goodbot.api.events import ChannelKind, OrderKey, Outcome, RatingKind
+from goodbot.daemon.loopback import Answer
 from goodbot.store import teaching, turns
 
 from tests.core.builders import Bot, add_turn, open_bot, until

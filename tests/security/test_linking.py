@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.events import Outcome
-from goodbot.people.authorization import Grant
+from goodbot.access.authorization import Grant
+from goodbot.api.events import Outcome
 from goodbot.store import ledger
 from goodbot.testing import VirtualClock
 

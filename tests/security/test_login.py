@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
-from goodbot.control import execute
-from goodbot.errors import GoodbotError, RetriableError, UsageError
-from goodbot.people.authorization import Grant
-from goodbot.store import access
+from goodbot.access.authorization import Grant
+from goodbot.base.errors import GoodbotError, RetriableError, UsageError
+from goodbot.daemon.control import execute
+from goodbot.store import settings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, open_bot, rows
@@ -197,7 +197,7 @@ async def test_who_logs_in_is_in_the_audit_trail(tmp_path: Path, unused_tcp_port
         await pages.host.log_in(code(await link(bot)))
         rater = code((await bot.command("web", user="rater")).splitlines()[0])
         await pages.host.log_in(rater)
-        trail, whole = await bot.store.read(access.audit)
+        trail, whole = await bot.store.read(settings.audit)
         assert whole
         first, second = [entry.actor for entry in trail if entry.action == "log in"]
         assert first == "web:owner"

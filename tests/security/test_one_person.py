@@ -12,10 +12,9 @@ from typing import Any
 import goodbot_connectors.api
 import goodbot_connectors.web
 import pytest
-from goodbot.config import HttpConfig, PrivacyConfig, ServingConfig
-from goodbot.control import execute
-from goodbot.errors import GoodbotError
-from goodbot.events import (
+from goodbot.access.authorization import Grant
+from goodbot.access.inbox import viewer_of
+from goodbot.api.events import (
     CommandEvent,
     OrderKey,
     Outcome,
@@ -24,9 +23,10 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
-from goodbot.people.authorization import Grant
-from goodbot.people.inbox import viewer_of
-from goodbot.store import inspection, ledger, people, waiting
+from goodbot.base.errors import GoodbotError
+from goodbot.config import HttpConfig, PrivacyConfig, ServingConfig
+from goodbot.daemon.control import execute
+from goodbot.store import inspection, ledger, people, review_queue
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
@@ -94,7 +94,7 @@ async def seen(bot: Bot, account: str) -> set[str]:
     async def operation(db: Any) -> set[str]:
         viewer = await viewer_of(db, bot.app.connectors.authorization, who(account))
         assert viewer is not None
-        return {one.turn for one in await waiting.page(db, viewer, waiting.Filter(), 50)}
+        return {one.turn for one in await review_queue.page(db, viewer, review_queue.Filter(), 50)}
 
     return await bot.store.read(operation)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.access import pairing
+from goodbot.access.authorization import Grant
+from goodbot.api.events import MessageEvent, Outcome, UserRef
 from goodbot.config import Grants
-from goodbot.events import MessageEvent, Outcome, UserRef
-from goodbot.people import pairing
-from goodbot.people.authorization import Grant
-from goodbot.store import access
+from goodbot.store import settings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, open_bot, rows
@@ -184,7 +184,7 @@ async def test_the_code_is_nowhere_on_the_disk(tmp_path: Path) -> None:
             content = path.read_bytes()
             assert right.encode() not in content
             assert plain.encode() not in content
-        entries, whole = await bot.store.read(access.audit)
+        entries, whole = await bot.store.read(settings.audit)
         assert [(e.actor, e.action) for e in entries] == [("loopback:newcomer", "pair")]
         assert whole
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from goodbot.access.authorization import Authorization, Grant
+from goodbot.api.events import ChannelKind, ChannelRef, Outcome, UserRef
 from goodbot.config import Grants
 from goodbot.config import parse as parse_config
-from goodbot.events import ChannelKind, ChannelRef, Outcome, UserRef
-from goodbot.people.authorization import Authorization, Grant
-from goodbot.store import access, people
+from goodbot.store import people, settings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import open_bot, rows
@@ -119,7 +119,7 @@ async def test_a_revoked_persons_codes_die(tmp_path: Path) -> None:
 async def test_the_trail_knows_who_granted_and_calls_others_by_an_alias(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.command("people", "grant rater loopback:ada")
-        [entry], whole = await bot.store.read(access.audit)
+        [entry], whole = await bot.store.read(settings.audit)
         [(alias,)] = await rows(bot.store, "SELECT alias FROM aliases WHERE person LIKE '%ada'")
         assert whole
         assert (entry.actor, entry.action) == ("loopback:owner", "people")

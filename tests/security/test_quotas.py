@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from goodbot.access import limits
+from goodbot.api.events import Outcome, UserRef
 from goodbot.config import ServingConfig
-from goodbot.events import Outcome, UserRef
-from goodbot.people import limits
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import open_bot

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import control
-from goodbot.backups.make import make
-from goodbot.errors import GoodbotError
-from goodbot.events import CaptureEvent, OrderKey, RatingEvent, RatingKind
-from goodbot.redaction import redact
-from goodbot.secrets import SecretStore
+from goodbot.api.events import CaptureEvent, OrderKey, RatingEvent, RatingKind
+from goodbot.base.errors import GoodbotError
+from goodbot.base.redact import redact
+from goodbot.cli.backup.make import make
+from goodbot.config.secrets import SecretStore
+from goodbot.daemon import control
 from goodbot.store import turns
 from goodbot_connectors.claude_code.sessions import Answer
 from goodbot_connectors.claude_code.sessions import Session as ClaudeSession

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from goodbot.backend import TokenizedTurn
-from goodbot_training.rollouts import Rollout
+from goodbot.api.backend import TokenizedTurn
+from goodbot_training.round.rollouts import Rollout
 
 
 def make_rollout(

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from goodbot.backend import (
+from goodbot.api.backend import (
     LossFunction,
     OptimizerSettings,
     StepStats,
     TokenizedTurn,
     TrainingBatch,
 )
-from goodbot_training import worker
+from goodbot_training.process import worker
 
 ROOM = 256 << 20
 """Bytes that are left."""

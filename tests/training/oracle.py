@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from goodbot.backend import TokenizedTurn, TrainingBatch
-from goodbot_training.mispo import VARIANTS as MADE
-from goodbot_training.mispo import MisPo
+from goodbot.api.backend import TokenizedTurn, TrainingBatch
+from goodbot_training.objectives.mispo import VARIANTS as MADE
+from goodbot_training.objectives.mispo import MisPo
 
 ROWS, WIDTH = 4, 6
 VARIANTS = tuple(MADE)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot_training import afresh
-from goodbot_training.afresh import prepare
 from goodbot_training.objectives import make_objective
-from goodbot_training.types import Job
+from goodbot_training.process.types import Job
+from goodbot_training.round import restart
+from goodbot_training.round.restart import prepare
 
 from tests.support import require
 from tests.training.factories import make_rollout, raw_item, raw_job
@@ -94,13 +94,13 @@ def prepared(
 def test_the_newest_version_s_answers_then_count_as_the_base_s_own() -> None:
     made, rewards, weights = prepared(mixed(2, good=4, bad=36))
     rule = make_objective(made.settings)
-    against_base, after = afresh.advantages(made, rule, rewards, weights)
+    against_base, after = restart.advantages(made, rule, rewards, weights)
     assert against_base == pytest.approx([1.2] * 4 + [-0.8] * 36), "r - m_base, which is -0.2"
     own, same = rule.advantages(made.baseline, rewards, weights)
     assert own == pytest.approx([1.8] * 4 + [-0.2] * 36), "against their own mean, -0.8"
     assert after == same
     rows = [make_rollout(reward=reward) for reward in rewards]
-    for row in afresh.written_by_the_base(made, rows):
+    for row in restart.written_by_the_base(made, rows):
         assert row.sampling_logprobs.tolist() == row.reference_logprobs.tolist()
 
 
@@ -119,9 +119,9 @@ def test_else_they_are_what_they_were(
     made, rewards, weights = prepared(rated, objective)
     rule = make_objective(made.settings)
     own = rule.advantages(made.baseline, rewards, weights)
-    assert afresh.advantages(made, rule, rewards, weights) == own, why
+    assert restart.advantages(made, rule, rewards, weights) == own, why
     rows = [make_rollout(reward=reward) for reward in rewards]
-    assert afresh.written_by_the_base(made, rows) is rows
+    assert restart.written_by_the_base(made, rows) is rows
 
 
 def afresh_and_plain(model: Path, output: Path) -> tuple[list[str], list[Effects]]:
@@ -130,7 +130,7 @@ def afresh_and_plain(model: Path, output: Path) -> tuple[list[str], list[Effects
     require("torch")
     from goodbot_training.backends.adapters import read_adapter
     from goodbot_training.backends.torch.trainer import TorchBackend
-    from goodbot_training.round import run_round
+    from goodbot_training.round.run import run_round
 
     def round_(name: str, parent: str, base_mean: float) -> tuple[str, Effects]:
         (output / name).mkdir()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.errors import TrainingError
-from goodbot_training import autopsy
+from goodbot.base.errors import TrainingError
+from goodbot_training.process import autopsy
 
 from tests.support import patience
 from tests.training.test_worker import make_job, start, train

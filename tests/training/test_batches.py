@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import islice
 
 import numpy as np
-from goodbot_training.batches import make_batches, normalizer, order, planned_steps
-from goodbot_training.types import TrainingSettings
+from goodbot_training.process.types import TrainingSettings
+from goodbot_training.round.batches import make_batches, normalizer, order, planned_steps
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, StepStats, TrainingBackend
-from goodbot.errors import TrainingError
-from goodbot_training.bisection import EXPLODES, NOT_FINITE, absurd, guilty_rows
-from goodbot_training.round import run_round
-from goodbot_training.types import Job
+from goodbot.api.backend import LoraSettings, StepStats, TrainingBackend
+from goodbot.base.errors import TrainingError
+from goodbot_training.process.types import Job
+from goodbot_training.round.nan_search import EXPLODES, NOT_FINITE, absurd, guilty_rows
+from goodbot_training.round.run import run_round
 
 from tests.training.test_slices import adapter, factory, run, steps_of
 

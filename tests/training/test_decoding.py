@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import SampleRequest
-from goodbot.errors import ServerError
-from goodbot.thoughts import KNOWN
+from goodbot.api.backend import SampleRequest
+from goodbot.base.errors import ServerError
+from goodbot.base.thoughts import KNOWN
 from goodbot_training.backends.decoding import first_tokens
 from goodbot_training.backends.generating import generate, together
 

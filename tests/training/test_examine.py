@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 
 from tests.support import patience, require
 
@@ -23,7 +23,7 @@ from goodbot_training.backends.adapters import (  # noqa: E402
     read_adapter,
     write_adapter,
 )
-from goodbot_training.examine import examine  # noqa: E402
+from goodbot_training.process.inspect import examine  # noqa: E402
 
 SHAPES = {
     "model.layers.0.self_attn.q_proj": (6, 4),
@@ -113,7 +113,7 @@ def test_an_alpha_beyond_all_numbers_is_refused(tmp_path: Path) -> None:
 
 def ask(request: Any) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "goodbot_training.examine"],
+        [sys.executable, "-m", "goodbot_training.process.inspect"],
         input=json.dumps(request) + "\n", capture_output=True, text=True, check=True, timeout=patience(60),
     )  # fmt: skip
     return json.loads(done.stdout)
@@ -124,7 +124,7 @@ def test_the_child_answers_in_one_line_and_imports_no_framework(tmp_path: Path) 
     assert ask({"before": None, "after": path})["event"] == "done"
     told = ask({"before": path, "after": str(tmp_path / "nothing")})
     assert (told["event"], "missing" in told["reason"]) == ("failed", True)
-    code = "import sys, goodbot_training.examine; print({'torch', 'mlx', 'aiosqlite'} & set(sys.modules))"
+    code = "import sys, goodbot_training.process.inspect; print({'torch', 'mlx', 'aiosqlite'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

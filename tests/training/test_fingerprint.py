@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.backend import LoraSettings
-from goodbot.serving.proof import Fingerprint, Verdict, compare
-from goodbot_training import fingerprint
+from goodbot.api.backend import LoraSettings
+from goodbot.inference.servers.fingerprint_check import Fingerprint, Verdict, compare
+from goodbot_training.process import fingerprint
 
 from tests.core.serving import tiny
 from tests.support import require

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from goodbot import BackendSpec
-from goodbot.errors import TrainingError
-from goodbot.models import architecture, estimate
-from goodbot.training import child
-from goodbot_training import memory
-from goodbot_training.memory import Memory, MemoryPlan
-from goodbot_training.types import Job
+from goodbot.api import model_shape
+from goodbot.base.errors import TrainingError
+from goodbot.inference.models import estimate
+from goodbot.learning import worker_process
+from goodbot_training.memory import fit
+from goodbot_training.memory.fit import Memory, MemoryPlan
+from goodbot_training.process.types import Job
 
 from tests.training.factories import raw_item, raw_job
 
@@ -26,7 +27,7 @@ LENGTHS = [100, 300, 700]
 
 
 def place(free: int, *, fixed: int = 10**9) -> Memory:
-    return Memory(free=free, fixed=fixed, width=4, model=architecture.read(CONFIG))
+    return Memory(free=free, fixed=fixed, width=4, model=model_shape.read(CONFIG))
 
 
 def job(**changes: Any) -> Job:
@@ -57,7 +58,7 @@ def test_no_turn_is_longer_than_the_model_can_see() -> None:
         free=1,
         fixed=0,
         width=4,
-        model=architecture.read({**CONFIG, "max_position_embeddings": 512}),
+        model=model_shape.read({**CONFIG, "max_position_embeddings": 512}),
     )
     assert short.within(job()).settings.max_sequence_tokens == 512
     assert (
@@ -111,7 +112,7 @@ def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    monkeypatch.setattr(memory, "_left_of_limit", lambda: 500_000_000)
+    monkeypatch.setattr(fit, "_left_of_limit", lambda: 500_000_000)
     with pytest.raises(TrainingError, match="close other programs") as caught:
         Memory.of(job(model=str(tmp_path)), "torch")
     assert caught.value.kind == "memory"
@@ -120,7 +121,7 @@ def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(
 def test_the_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     soft = 50 << 40
     monkeypatch.setattr(resource, "getrlimit", lambda which: (soft, soft))
-    assert 0 < memory._left_of_limit() < soft
+    assert 0 < fit._left_of_limit() < soft
 
 
 async def test_a_real_child_that_runs_out_of_memory_gets_through_with_the_smallest_plan(
@@ -145,8 +146,8 @@ async def test_a_real_child_that_runs_out_of_memory_gets_through_with_the_smalle
 
     for attempt in range(2):
         with pytest.raises(TrainingError) as caught:
-            await child.train(spec, {**asked, "attempt": attempt}, on_event)
+            await worker_process.train(spec, {**asked, "attempt": attempt}, on_event)
         assert caught.value.kind == "oom"
-    done = await child.train(spec, {**asked, "attempt": 2}, on_event)
+    done = await worker_process.train(spec, {**asked, "attempt": 2}, on_event)
     assert done["event"] == "done"
     assert plans == [800, 400, 100]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot_training.mispo import MisPo
 from goodbot_training.objectives import make_objective
+from goodbot_training.objectives.mispo import MisPo
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
-from goodbot_training.types import Baseline, TrainingSettings
+from goodbot_training.process.types import Baseline, TrainingSettings
 
 from tests.support import require
 from tests.training.oracle import arrays

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.captures import storable, turn_of, unfit
-from goodbot.errors import TrainingError
-from goodbot.events import CaptureEvent, ChannelKind, ChannelRef, OrderKey, UserRef
-from goodbot.sampling import Filters
+from goodbot.api.events import CaptureEvent, ChannelKind, ChannelRef, OrderKey, UserRef
+from goodbot.base.errors import TrainingError
+from goodbot.base.sampling import Filters
+from goodbot.conversation.capture_rules import storable, turn_of, unfit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +20,9 @@ from tests.training.test_worker import make_job
 require("torch")
 
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
-from goodbot_training.planning import run_plan  # noqa: E402
-from goodbot_training.round import run_round  # noqa: E402
-from goodbot_training.types import Job  # noqa: E402
+from goodbot_training.memory.planning import run_plan  # noqa: E402
+from goodbot_training.process.types import Job  # noqa: E402
+from goodbot_training.round.run import run_round  # noqa: E402
 
 GOOD = 40
 SHORT: dict[str, Any] = {

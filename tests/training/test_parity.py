@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, OptimizerSettings, SampleRequest
+from goodbot.api.backend import LoraSettings, OptimizerSettings, SampleRequest
 from goodbot_training.backends.adapters import read_adapter
 
 from tests.support import require

@@ -11,15 +11,16 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from goodbot.errors import TrainingError
-from goodbot.models import architecture, estimate
-from goodbot.models.machine import Place
-from goodbot_training import planning
-from goodbot_training.batches import planned_steps
-from goodbot_training.planning import formula
-from goodbot_training.planning.cost import Cost, Line
-from goodbot_training.planning.gate import portions
-from goodbot_training.types import Job, TrainingSettings
+from goodbot.api import model_shape
+from goodbot.base.errors import TrainingError
+from goodbot.inference.models import estimate
+from goodbot.inference.models.machine import Place
+from goodbot_training.memory import planning
+from goodbot_training.memory.planning import formula
+from goodbot_training.memory.planning.cost import Cost, Line
+from goodbot_training.memory.planning.gate import portions
+from goodbot_training.process.types import Job, TrainingSettings
+from goodbot_training.round.batches import planned_steps
 
 from tests.support import require
 from tests.training.factories import raw_item, raw_job
@@ -49,7 +50,7 @@ def test_the_gate_asks_for_a_portion_of_each_or_for_half_or_for_all() -> None:
 
 
 def test_the_operations_by_hand() -> None:
-    shape = architecture.read(LLAMA)
+    shape = model_shape.read(LLAMA)
     body = 2 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 128 * 64)
     assert shape.active_body == body
     lora = shape.lora(8)
@@ -62,7 +63,7 @@ def test_the_operations_by_hand() -> None:
 def test_a_step_is_timed_by_its_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Place(backend="torch", device="cpu", memory=1 << 34, flops=1e6, bandwidth=1e9, step=1e-3)
     monkeypatch.setattr(formula, "place", Mock(return_value=slow))
-    shape = architecture.read(LLAMA)
+    shape = model_shape.read(LLAMA)
     item = raw_item(prompt_tokens=[1] * 60, tokens=[2] * 40, logprobs=[-1.0] * 40)
     job = Job.parse(raw_job(items=[item, {**item, "id": "other"}]))
     products = formula.training_flops(100, 40, shape, shape.lora(8)) / 1e6
@@ -71,7 +72,7 @@ def test_a_step_is_timed_by_its_operations(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_lies_between_the_products_by_hand() -> None:
-    shape = architecture.read(LLAMA)
+    shape = model_shape.read(LLAMA)
     outputs = 64 + 32 + 32 + 64 + 128 + 128 + 64
     layer = 20 * 64 + 8 * (64 + 32) + 5 * 128 + 5 * outputs
     assert estimate.between(shape, 4) == 2 * layer * 4
@@ -79,7 +80,7 @@ def test_what_lies_between_the_products_by_hand() -> None:
 
 def test_answers_that_the_gate_samples_cost_their_products_and_the_templates_marks() -> None:
     """Many rows at once are bound by their products; what the template adds is read for each of them."""
-    shape = architecture.read(LLAMA)
+    shape = model_shape.read(LLAMA)
     fast = Place(backend="torch", device="cpu", memory=1 << 34, flops=1.0, bandwidth=1e99, step=0.0)
     asked = raw_item(messages=[{"role": "user", "content": "x" * 40}])
     captured = raw_item(
@@ -98,7 +99,7 @@ def test_answers_that_the_gate_samples_cost_their_products_and_the_templates_mar
 def spawn(mode: str, job: dict[str, Any], factory: str) -> tuple[list[dict[str, Any]], float]:
     """The events of a worker, and its CPU seconds as the system counts them."""
     with subprocess.Popen(
-        [sys.executable, "-m", "goodbot_training.worker", mode, factory],
+        [sys.executable, "-m", "goodbot_training.process.worker", mode, factory],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     ) as process:  # fmt: skip

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.model_shape import Architecture, read
+from goodbot.base.errors import ConfigError
 from goodbot.config import parse
-from goodbot.errors import ConfigError
-from goodbot.models.architecture import Architecture, read
-from goodbot.training.settings import training_settings
+from goodbot.learning.training.settings import training_settings
 from goodbot_training.backends.torch import register_backend
-from goodbot_training.presets import resolve
-from goodbot_training.settings import PRESETS, TrainingSettings
+from goodbot_training.process.presets import resolve
+from goodbot_training.process.settings import PRESETS, TrainingSettings
 
 DENSE: dict[str, Any] = {
     "model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from goodbot.ratings import Moments, TurnRating, star_value
-from goodbot_training.rewards import binary, hybrid, normalize, ordinal, register_reward_policy
+from goodbot.api.labels import star_value
+from goodbot.api.rewards import Moments, TurnRating
+from goodbot_training.objectives.rewards import (
+    binary,
+    hybrid,
+    normalize,
+    ordinal,
+    register_reward_policy,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

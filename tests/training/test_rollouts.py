@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import TokenizedTurn
-from goodbot.errors import TrainingError
-from goodbot_training.rollouts import build_rollouts, split_by_budget
-from goodbot_training.types import Job
+from goodbot.api.backend import TokenizedTurn
+from goodbot.base.errors import TrainingError
+from goodbot_training.process.types import Job
+from goodbot_training.round.rollouts import build_rollouts, split_by_budget
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from goodbot.backend import Sampled
-from goodbot_training.serve import Serving
-from goodbot_training.worker import Lines, failure
+from goodbot.api.backend import Sampled
+from goodbot_training.process.serve import Serving
+from goodbot_training.process.worker import Lines, failure
 
 from tests.support import patience
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.backend import TrainingBackend
-from goodbot.errors import TrainingError
-from goodbot_training.checkpoints import Checkpoints, fingerprint
-from goodbot_training.round import run_round
-from goodbot_training.types import Job
+from goodbot.api.backend import TrainingBackend
+from goodbot.base.errors import TrainingError
+from goodbot_training.process.types import Job
+from goodbot_training.round.checkpoints import Checkpoints, fingerprint
+from goodbot_training.round.run import run_round
 
 from tests.support import require
 
@@ -29,7 +29,7 @@ FACTORIES = {
 SECRET = "nobody may read this"
 WORKER = """
 import sys
-from goodbot_training import worker
+from goodbot_training.process import worker
 worker.give_way = lambda: None  # a test that gives way to all others never ends on a busy machine
 worker.main(["train", sys.argv[1]])
 """

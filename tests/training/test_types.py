@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from goodbot.errors import TrainingError
-from goodbot_training.types import Job, TrainingSettings
+from goodbot.base.errors import TrainingError
+from goodbot_training.process.types import Job, TrainingSettings
 
 from tests.training.factories import raw_item, raw_job
 

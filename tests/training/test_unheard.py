@@ -13,13 +13,13 @@ from tests.training.test_worker import make_job
 
 require("torch")
 
-from goodbot.errors import TrainingError  # noqa: E402
-from goodbot_training import planning  # noqa: E402
+from goodbot.base.errors import TrainingError  # noqa: E402
 from goodbot_training.backends.adapters import read_adapter  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
-from goodbot_training.round import run_round  # noqa: E402
-from goodbot_training.settings import TrainingSettings  # noqa: E402
-from goodbot_training.types import Job  # noqa: E402
+from goodbot_training.memory import planning  # noqa: E402
+from goodbot_training.process.settings import TrainingSettings  # noqa: E402
+from goodbot_training.process.types import Job  # noqa: E402
+from goodbot_training.round.run import run_round  # noqa: E402
 
 
 def trained(
@@ -127,7 +127,7 @@ def test_a_large_model_goes_all_of_the_way_at_the_usual_rate(
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
     plain, whole, beside, fifth = (tmp_path / name for name in ("p", "w", "b", "f"))
     trained(random_model, plain, items, strength=1.0)
-    monkeypatch.setattr("goodbot_training.settings.BOLD_UP_TO", 0)
+    monkeypatch.setattr("goodbot_training.process.settings.BOLD_UP_TO", 0)
     trained(random_model, whole, items)
     trained(random_model, beside, with_two_unheard(items), contested_strength=1.0)
     said = trained(random_model, fifth, with_two_unheard(items))

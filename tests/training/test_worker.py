@@ -14,8 +14,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from goodbot.errors import AdapterError, TrainingError
-from goodbot_training import worker
+from goodbot.base.errors import AdapterError, TrainingError
+from goodbot_training.process import worker
 
 from tests.cli.program import until
 from tests.core.serving import tiny
@@ -32,7 +32,7 @@ FINGERPRINT = "fingerprint.json"
 
 def start(mode: str, factory: str = FACTORIES["torch"]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "goodbot_training.worker", mode, factory],
+        [sys.executable, "-m", "goodbot_training.process.worker", mode, factory],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -239,7 +239,7 @@ def test_a_terminated_run_leaves_nothing(random_model: Path, tmp_path: Path) -> 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux' scheduling policies")
 def test_a_run_in_the_background_takes_only_what_nobody_else_wants() -> None:
     code = (
-        "import os; from goodbot_training.worker import give_way, stand_back; give_way();"
+        "import os; from goodbot_training.process.worker import give_way, stand_back; give_way();"
         " stand_back(); print(os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -275,7 +275,7 @@ def test_only_a_job_that_says_so_stands_back(
 PARENT = """
 import os, subprocess, sys, time
 alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # a second thread watches
-command = [sys.executable, "-m", "goodbot_training.worker", "train", "a:B"]
+command = [sys.executable, "-m", "goodbot_training.process.worker", "train", "a:B"]
 child = subprocess.Popen(command, stdin=0, env=alone)
 print(child.pid, flush=True)
 time.sleep(3600)

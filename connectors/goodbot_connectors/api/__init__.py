@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from goodbot.connector import Capability, ConnectorSpec
-from goodbot.hookspecs import hookimpl
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.hookspecs import hookimpl
 
 from goodbot_connectors.api.config import ApiSettings
 from goodbot_connectors.api.proxy.config import SECRETS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from goodbot_connectors.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import RefusedError
 
 _WORDS = {
     "object": "an object", "array": "a list", "string": "a text", "number": "a number",

@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from goodbot import config
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.printing import say, say_json
 from goodbot.cli.client import call
-from goodbot.errors import GoodbotError, UsageError
-from goodbot.printing import say, say_json
-from goodbot.setups import prepared
+from goodbot.cli.connector_setup import prepared
 
 from goodbot_connectors.api import SPEC
 from goodbot_connectors.api.setup import ApiSetup, curl
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 
 _CONSENT = (
     "What it reports is learnt from once it has agreed to that: "
@@ -109,7 +109,7 @@ def _quiet(_: Mapping[str, Any]) -> None:
 
 
 def _no_secrets() -> Any:
-    from goodbot.secrets import Secrets
+    from goodbot.config.secrets import Secrets
 
     return Secrets((), {})
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from goodbot.connector import ConnectorHost
+from goodbot.api.connector import ConnectorHost
 
 from goodbot_connectors.api import SPEC
 from goodbot_connectors.api.config import ApiSettings
 from goodbot_connectors.api.handlers import Handlers
-from goodbot_connectors.api.proxy.door import Proxy
-from goodbot_connectors.bridge.local import LocalConnector
+from goodbot_connectors.api.proxy.endpoint import Proxy
+from goodbot_connectors.kit.bridge.local import LocalConnector
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef

@@ -8,18 +8,18 @@ from typing import Any
 
 from aiohttp import web
 from goodbot import __version__
-from goodbot.events import Outcome, RatingEvent, Receipt
-from goodbot.own_model import without_form
-from goodbot.own_turns import OwnTurn
+from goodbot.api.completions import without_form
+from goodbot.api.events import Outcome, RatingEvent, Receipt
+from goodbot.api.turns import OwnTurn
 
 from goodbot_connectors.api import requests, table
 from goodbot_connectors.api.check import checker
 from goodbot_connectors.api.requests import Stamp
 from goodbot_connectors.api.table import ADMIN, EVERYBODY, ROUTES, Route
-from goodbot_connectors.bridge.body import RefusedError, json_object
-from goodbot_connectors.bridge.clients import Client
-from goodbot_connectors.bridge.guard import answer, guarded
-from goodbot_connectors.bridge.local import LocalConnector
+from goodbot_connectors.kit.bridge.body import RefusedError, json_object
+from goodbot_connectors.kit.bridge.clients import Client
+from goodbot_connectors.kit.bridge.guard import answer, guarded
+from goodbot_connectors.kit.bridge.local import LocalConnector
 
 _KEY = "Idempotency-Key"
 _REFUSED = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from goodbot.events import (
+from goodbot.api.events import (
     CaptureEvent,
     ChannelRef,
     Event,
@@ -18,10 +18,10 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
-from goodbot.turns import turn_id
+from goodbot.api.turns import turn_id
 
 from goodbot_connectors.api.table import LONGEST_KEY
-from goodbot_connectors.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import RefusedError
 
 _WORDS = {"good": 1.0, "bad": -1.0}
 SOURCE = "api"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
 
 from goodbot_connectors.api.config import ApiSettings
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 
 CONNECTOR = "api"
 OWNER = "me"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from goodbot.connector import Capability, ConnectorSpec
-from goodbot.hookspecs import hookimpl
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.hookspecs import hookimpl
 
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 

@@ -9,11 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goodbot.commands import TABLE, find
-from goodbot.commands.rating import COMMANDS as RATINGS
-from goodbot.connector import ConnectorHost
-from goodbot.errors import GoodbotError
-from goodbot.events import (
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import (
     CaptureEvent,
     ChannelRef,
     Message,
@@ -23,11 +20,12 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
+from goodbot.base.errors import GoodbotError
+from goodbot.commands import TABLE, find
+from goodbot.commands.rating import COMMANDS as RATINGS
 
-from goodbot_connectors.bridge.local import LocalConnector
-from goodbot_connectors.claude_code import SPEC, beside, transcript
+from goodbot_connectors.claude_code import SPEC, sidecar, transcript
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
-from goodbot_connectors.claude_code.meant import meant, quote, surplus
 from goodbot_connectors.claude_code.payloads import (
     EXPANDED,
     LONGEST,
@@ -38,6 +36,8 @@ from goodbot_connectors.claude_code.payloads import (
     hook,
 )
 from goodbot_connectors.claude_code.sessions import Answer, Session, Sessions
+from goodbot_connectors.claude_code.target import meant, quote, surplus
+from goodbot_connectors.kit.bridge.local import LocalConnector
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
@@ -68,14 +68,14 @@ class ClaudeCodeConnector(LocalConnector):
         self._told: set[str] = set()
 
     def routes(self) -> Sequence[AbstractRouteDef]:
-        from goodbot_connectors.claude_code.door import routes
+        from goodbot_connectors.claude_code.endpoint import routes
 
         return routes(PATH, self.take, self.clients, lambda: self.running)
 
     async def start(self) -> None:
         await self._sessions.load()
-        beside.forgive_all(self.host.state_dir, before=self._sessions.oldest)
-        await beside.refresh(self.host.state_dir, self.host.address)
+        sidecar.forgive_all(self.host.state_dir, before=self._sessions.oldest)
+        await sidecar.refresh(self.host.state_dir, self.host.address)
         await super().start()
 
     async def forget(self, user: str) -> None:
@@ -91,7 +91,7 @@ class ClaudeCodeConnector(LocalConnector):
         try:
             session = await self._sessions.open(user, called.session)
             async with session.lock:
-                if beside.missed(self.host.state_dir, called.session):
+                if sidecar.missed(self.host.state_dir, called.session):
                     await self._lost(session)
                 match called.event:
                     case event if event == SUBMITTED:
@@ -108,7 +108,7 @@ class ClaudeCodeConnector(LocalConnector):
         """Something was said in a session while we were not there."""
         session.lost()
         if await self._sessions.save(session):
-            beside.forgive(self.host.state_dir, session.id)
+            sidecar.forgive(self.host.state_dir, session.id)
 
     async def _asked(self, session: Session, called: Hook) -> dict[str, Any]:
         person = not called.prompt.lstrip().startswith(NOTIFICATION)

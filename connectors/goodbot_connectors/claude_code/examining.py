@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from goodbot.setup import Check, CheckState
+from goodbot.api.setup import Check, CheckState
 
 from goodbot_connectors.claude_code import settings_file
-from goodbot_connectors.fields import as_json
+from goodbot_connectors.kit.fields import as_json
 
 _PART = "claude_code"
 _AGAIN = "goodbot connect claude_code"

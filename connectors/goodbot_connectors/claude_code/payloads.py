@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
-from goodbot_connectors.fields import Json, string
+from goodbot_connectors.kit.fields import Json, string
 
 SUBMITTED = "UserPromptSubmit"
 STOPPED = "Stop"

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from goodbot.setup import Manifest, Permission
+from goodbot.api.setup import Manifest, Permission
 
 from goodbot_connectors.claude_code.payloads import EXPANDED, STOPPED, SUBMITTED
 

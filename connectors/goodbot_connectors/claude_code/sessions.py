@@ -12,12 +12,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-from goodbot.connector import ConnectorHost
-from goodbot.errors import StoreError
-from goodbot.redaction import redact
+from goodbot.api.connector import ConnectorHost
+from goodbot.base.errors import StoreError
+from goodbot.base.redact import redact
 
 from goodbot_connectors.claude_code.transcript import Seen
-from goodbot_connectors.fields import Json, as_json, items, string
+from goodbot_connectors.kit.fields import Json, as_json, items, string
 
 logger = logging.getLogger(__name__)
 

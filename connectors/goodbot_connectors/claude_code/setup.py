@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from goodbot import sealed
-from goodbot.errors import FatalConnectorError
-from goodbot.setup import Check, ConnectorSetup, Identity, Manifest
+from goodbot.api.setup import Check, ConnectorSetup, Identity, Manifest
+from goodbot.base import sealed
+from goodbot.base.errors import FatalConnectorError
 
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.claude_code import beside, examining, plugin_files, script, settings_file
+from goodbot_connectors.claude_code import examining, plugin_files, script, settings_file, sidecar
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
-from goodbot_connectors.foreign import ForeignFile
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.settings_file import ForeignFile
 
 CONNECTOR = "claude_code"
 OWNER = "me"
@@ -74,7 +74,7 @@ class ClaudeCodeSetup(ConnectorSetup):
             *examining.settings(directory, self._handlers()),
             *examining.restrictions(directory, http=self._by_http),
             *await examining.daemon(
-                self.address, self._token(), None if self._by_http else beside.socket(self._here)
+                self.address, self._token(), None if self._by_http else sidecar.socket(self._here)
             ),
         ]
 
@@ -115,7 +115,7 @@ class ClaudeCodeSetup(ConnectorSetup):
         lines = self._restored(directory) if there else []
         for name in (script.NAME, script.HEADER, script.QUIET, _NOTE):
             (self._here / name).unlink(missing_ok=True)
-        beside.forgive_all(self._here)
+        sidecar.forgive_all(self._here)
         if clients.remove(self.home, CONNECTOR, OWNER):
             lines.append("its token")
         return lines
@@ -148,7 +148,7 @@ class ClaudeCodeSetup(ConnectorSetup):
             if known is None or known.name != OWNER:
                 token = clients.create(self.home, CONNECTOR, OWNER)
                 script.write(self._here / script.HEADER, f"Authorization: Bearer {token}\n", 0o600)
-            beside.write(self._here, self.address, beside.socket(self._here))
+            sidecar.write(self._here, self.address, sidecar.socket(self._here))
             where = sealed.note(self.home, _SEALED, str(self.directory))
             script.write(self._here / _NOTE, where, 0o600)
         except OSError as error:

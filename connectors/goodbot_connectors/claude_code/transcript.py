@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
 from goodbot_connectors.claude_code.payloads import LONGEST, NOTIFICATION, is_command
-from goodbot_connectors.fields import Json, as_json, items, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, items, string, sub
 
 _LARGEST = 16 * 1024 * 1024
 """Bytes from its end that are looked at: some hundred tool calls."""

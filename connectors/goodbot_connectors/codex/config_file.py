@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import tomlkit
 
-from goodbot_connectors.fields import sub
+from goodbot_connectors.kit.fields import sub
 
 _MARK = "  # goodbot, which starts what stands behind it"
 

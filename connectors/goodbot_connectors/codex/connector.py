@@ -10,18 +10,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
-from goodbot.errors import GoodbotError, StoreError
-from goodbot.events import CaptureEvent, ChannelRef, Outcome, RatingEvent, RatingKind
+from goodbot.api.events import CaptureEvent, ChannelRef, Outcome, RatingEvent, RatingKind
+from goodbot.base.errors import GoodbotError, StoreError
 
-from goodbot_connectors.bridge.clients import Client
-from goodbot_connectors.bridge.guard import RefusedError, guarded, json_object
-from goodbot_connectors.bridge.local import LocalConnector
-from goodbot_connectors.codex import SPEC, beside, replies, session, shim, threads, words
+from goodbot_connectors.codex import SPEC, replies, session, shim, sidecar, threads, words
 from goodbot_connectors.codex.session import Session
 from goodbot_connectors.codex.sessions import Sessions
 from goodbot_connectors.codex.threads import Threads
 from goodbot_connectors.codex.words import Said
-from goodbot_connectors.fields import Json, string, strings
+from goodbot_connectors.kit.bridge.clients import Client
+from goodbot_connectors.kit.bridge.guard import RefusedError, guarded, json_object
+from goodbot_connectors.kit.bridge.local import LocalConnector
+from goodbot_connectors.kit.fields import Json, string, strings
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
@@ -51,7 +51,7 @@ class CodexConnector(LocalConnector):
     def __init__(self, host: Any, settings: Any) -> None:
         super().__init__(host, settings)
         self._sessions = Sessions(host, settings.keep_days)
-        self._threads = Threads(lambda: beside.codex_home(host.state_dir))
+        self._threads = Threads(lambda: sidecar.codex_home(host.state_dir))
         self._lock = asyncio.Lock()
         """One event after the other: what a rating means depends on what came before it."""
 
@@ -64,8 +64,8 @@ class CodexConnector(LocalConnector):
         await self._sessions.start()
         # A session that is still kept is not struck out.
         days = max(_MISSED_DAYS, self.settings.keep_days)
-        beside.forgive_old(self.host.state_dir, self.host.clock.now() - days * _DAY)
-        await beside.refresh(self.host.state_dir, self.host.address)
+        sidecar.forgive_old(self.host.state_dir, self.host.clock.now() - days * _DAY)
+        await sidecar.refresh(self.host.state_dir, self.host.address)
         await super().start()
 
     async def forget(self, user: str) -> None:
@@ -232,12 +232,12 @@ class CodexConnector(LocalConnector):
 
     async def _missed(self, told: str, name: str) -> None:
         """Know less of a session, once Codex had something to say in it and we were not there."""
-        if not beside.missed(self.host.state_dir, told):
+        if not sidecar.missed(self.host.state_dir, told):
             return
         async with self._lock:
-            if beside.missed(self.host.state_dir, told):  # another event may have been quicker
+            if sidecar.missed(self.host.state_dir, told):  # another event may have been quicker
                 await self._put(name, (await self._sessions.get(name)).lost())
-                beside.forgive(self.host.state_dir, told)
+                sidecar.forgive(self.host.state_dir, told)
 
     async def _put(self, name: str, known: Session) -> None:
         await self._sessions.put(name, replace(known, at=self.host.clock.now()))

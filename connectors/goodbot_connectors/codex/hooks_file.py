@@ -10,9 +10,9 @@ import tomllib
 from typing import Any, cast
 
 import tomlkit
-from goodbot.errors import FatalConnectorError
+from goodbot.base.errors import FatalConnectorError
 
-from goodbot_connectors.fields import sub
+from goodbot_connectors.kit.fields import sub
 
 EVENTS = ("UserPromptSubmit", "Stop")
 SECONDS = 30

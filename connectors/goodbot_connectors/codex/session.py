@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
-from goodbot.events import Message
-from goodbot.redaction import redact
+from goodbot.api.events import Message
+from goodbot.base.redact import redact
 
-from goodbot_connectors.fields import as_json, string, strings
+from goodbot_connectors.kit.fields import as_json, string, strings
 
 MOST_MESSAGES = 24
 LONGEST = 48_000

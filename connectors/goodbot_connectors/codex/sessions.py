@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from goodbot.connector import ConnectorHost
+from goodbot.api.connector import ConnectorHost
 
 from goodbot_connectors.codex.session import Session, dump, load
-from goodbot_connectors.fields import as_json
+from goodbot_connectors.kit.fields import as_json
 
 MOST = 50
 _INDEX = "sessions"

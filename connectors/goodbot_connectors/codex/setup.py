@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from goodbot.errors import FatalConnectorError
-from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.base.errors import FatalConnectorError
 
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.codex import beside, config_file, hooks_file, trust
+from goodbot_connectors.codex import config_file, hooks_file, sidecar, trust
 from goodbot_connectors.codex.trust import Trust
-from goodbot_connectors.foreign import ForeignFile
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.settings_file import ForeignFile
 
 ME = "me"
 NAME = "codex"
@@ -52,7 +52,7 @@ class CodexSetup(ConnectorSetup):
     @property
     def codex_home(self) -> Path:
         """Where Codex keeps its settings: as it was when goodbot was connected, else as it is now."""
-        known = beside.codex_home(self._folder)
+        known = sidecar.codex_home(self._folder)
         given = os.environ.get("CODEX_HOME", "")
         return known or (Path(given).expanduser().absolute() if given else Path.home() / ".codex")
 
@@ -73,12 +73,12 @@ class CodexSetup(ConnectorSetup):
         ]
         if not dry_run:
             try:
-                beside.remember_codex(self._folder, self.codex_home)
-                beside.write_programs(self._folder)
-                known = beside.token(self._folder)
+                sidecar.remember_codex(self._folder, self.codex_home)
+                sidecar.write_programs(self._folder)
+                known = sidecar.token(self._folder)
                 if clients.Clients(self._folder).who(known) is None:
                     known = clients.create(self.home, NAME, ME)
-                beside.connect(self._folder, self.home, self.address, known)
+                sidecar.connect(self._folder, self.home, self.address, known)
             except OSError as error:
                 raise FatalConnectorError(
                     f"{error.filename or self._folder} cannot be written: {error.strerror}"
@@ -88,11 +88,11 @@ class CodexSetup(ConnectorSetup):
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
         """Codex' settings as they were before us, then our programs."""
-        command, home = beside.command(self._folder), self.codex_home
+        command, home = sidecar.command(self._folder), self.codex_home
         hooks, config = self._file(home / "hooks.json"), self._file(home / "config.toml")
         trusted = _places(hooks, lambda text: hooks_file.places(text, command))
         inside = _places(config, lambda text: hooks_file.places(text, command, toml=True))
-        notify = str(self._folder / beside.NOTIFY)
+        notify = str(self._folder / sidecar.NOTIFY)
 
         def without(text: str) -> str:
             text = hooks_file.out_of_toml(text, command)
@@ -109,7 +109,7 @@ class CodexSetup(ConnectorSetup):
         if config.written:
             lines.append(config.restore(without))
         try:
-            beside.remove(self._folder)
+            sidecar.remove(self._folder)
         except OSError as error:
             raise FatalConnectorError(
                 f"{error.filename} cannot be removed: {error.strerror}"
@@ -121,9 +121,9 @@ class CodexSetup(ConnectorSetup):
 
     async def examine(self) -> Sequence[Check]:
         """Whether our lines are in Codex' settings, and whether Codex runs them."""
-        command, home = beside.command(self._folder), self.codex_home
+        command, home = sidecar.command(self._folder), self.codex_home
         again = "`goodbot connect codex`"
-        if clients.Clients(self._folder).who(beside.token(self._folder)) is None:
+        if clients.Clients(self._folder).who(sidecar.token(self._folder)) is None:
             return [_check(CheckState.FAIL, "goodbot's programs for it are not there", again)]
         here = [
             *hooks_file.places(self._file(home / "hooks.json").read(), command),
@@ -161,7 +161,7 @@ class CodexSetup(ConnectorSetup):
         )
 
     def _edits(self, in_config: bool) -> list[tuple[Path, Callable[[str], str], str]]:
-        command, notify = beside.command(self._folder), str(self._folder / beside.NOTIFY)
+        command, notify = sidecar.command(self._folder), str(self._folder / sidecar.NOTIFY)
         hooks, config = self.codex_home / "hooks.json", self.codex_home / "config.toml"
 
         def configured(text: str) -> str:

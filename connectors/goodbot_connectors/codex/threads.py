@@ -11,8 +11,8 @@ import string
 from collections.abc import Callable
 from pathlib import Path
 
-from goodbot_connectors.fields import as_json, sub
-from goodbot_connectors.recent import Recent
+from goodbot_connectors.kit.fields import as_json, sub
+from goodbot_connectors.kit.lru import Recent
 
 _LONGEST_LINE = 1 << 20
 _UUID = 36

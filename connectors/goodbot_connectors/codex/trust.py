@@ -17,10 +17,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from goodbot import processes
-from goodbot.errors import FatalConnectorError
+from goodbot.base import spawn
+from goodbot.base.errors import FatalConnectorError
 
-from goodbot_connectors.fields import Json, as_json, items, string, strings, sub
+from goodbot_connectors.kit.fields import Json, as_json, items, string, strings, sub
 
 SECONDS = 8.0
 """For the whole conversation; `goodbot doctor` waits ten."""
@@ -61,9 +61,9 @@ async def ask(program: str, codex_home: Path, command: str, seconds: float = SEC
 
     Raises FatalConnectorError with a sentence.
     """
-    environ = processes.child_environment("CODEX_*")
+    environ = spawn.child_environment("CODEX_*")
     try:
-        process = await processes.start(
+        process = await spawn.start(
             program, "app-server", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL, environ={**environ, "CODEX_HOME": str(codex_home)},
             cwd=codex_home, start_new_session=True, limit=_LONGEST_LINE,

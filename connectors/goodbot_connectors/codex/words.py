@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goodbot.api.labels import STARS, star_value
 from goodbot.commands import rating
 from goodbot.commands.base import find
-from goodbot.ratings import STARS, star_value
 
 from goodbot_connectors.codex import shim
 

@@ -5,13 +5,13 @@ discord.com/developers/docs/topics/permissions#permission-overwrites
 
 from __future__ import annotations
 
-from goodbot.errors import ConnectorError
+from goodbot.base.errors import ConnectorError
 
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.permissions import ADMINISTRATOR, BITS
 from goodbot_connectors.discord.places import THREADS
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import Json, items, string, strings
+from goodbot_connectors.kit.fields import Json, items, string, strings
 
 _CHANNEL = "/channels/{channel_id}"
 _EVERYTHING = sum(BITS.values()) | ADMINISTRATOR

@@ -14,18 +14,18 @@ from typing import Any, cast
 import aiohttp
 import discord
 from discord.http import HTTPClient, Ratelimit, Route
-from goodbot.clock import Clock
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.proxies import proxy_url
-from goodbot.secrets import Secret
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.base.proxies import proxy_url
+from goodbot.config.secrets import Secret
 
-from goodbot_connectors.dates import Dates
 from goodbot_connectors.discord.config import TOKEN
 from goodbot_connectors.discord.identity import Identity
 from goodbot_connectors.discord.permissions import ROUTES
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import Json, as_json, string
-from goodbot_connectors.pauses import FloodError, patiently
+from goodbot_connectors.kit.backoff import FloodError, patiently
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.fields import Json, as_json, string
 
 _SECONDS = 30.0
 _LONGEST_HOUR = 3600.0

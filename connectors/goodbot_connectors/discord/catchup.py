@@ -11,8 +11,8 @@ import asyncio
 import logging
 from typing import Any
 
-from goodbot.connector import ConnectorHost
-from goodbot.errors import ConnectorError, RetriableError, StoreError
+from goodbot.api.connector import ConnectorHost
+from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.intake import Intake

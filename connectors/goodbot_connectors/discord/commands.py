@@ -12,13 +12,13 @@ import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from goodbot.connector import ConnectorHost
-from goodbot.errors import ConnectorError, StoreError
-from goodbot.text import clean
+from goodbot.api.connector import ConnectorHost
+from goodbot.base.errors import ConnectorError, StoreError
+from goodbot.base.text import clean
 
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.words import ENGLISH, MENUS, OTHERS
-from goodbot_connectors.fields import Json, as_json, items, string
+from goodbot_connectors.kit.fields import Json, as_json, items, string
 
 logger = logging.getLogger(__name__)
 

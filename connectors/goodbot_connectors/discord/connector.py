@@ -10,11 +10,10 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from goodbot.connector import Connector, ConnectorHost, OpenTurn
-from goodbot.errors import ConnectorError, RetriableError
-from goodbot.events import ChannelKind, ChannelRef, Event, MessageRef, Receipt, Reply
+from goodbot.api.connector import Connector, ConnectorHost, OpenTurn
+from goodbot.api.events import ChannelKind, ChannelRef, Event, MessageRef, Receipt, Reply
+from goodbot.base.errors import ConnectorError, RetriableError
 
-from goodbot_connectors.dates import Dates
 from goodbot_connectors.discord import SPEC, commands, emoji, members, permissions
 from goodbot_connectors.discord.api import Api, RefusedError
 from goodbot_connectors.discord.catchup import CatchUp
@@ -31,10 +30,11 @@ from goodbot_connectors.discord.progress import Cursor
 from goodbot_connectors.discord.reconcile import reconciler
 from goodbot_connectors.discord.snowflake import Timeline, identifier
 from goodbot_connectors.discord.stream import DiscordStream
-from goodbot_connectors.fields import string
-from goodbot_connectors.marks import Marks, Spot
-from goodbot_connectors.pace import Pace
-from goodbot_connectors.recent import Recent
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.fields import string
+from goodbot_connectors.kit.lru import Recent
+from goodbot_connectors.kit.rate_limit import Pace
+from goodbot_connectors.kit.receipt_marks import Marks, Spot
 
 logger = logging.getLogger(__name__)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
-from goodbot_connectors import reactions
 from goodbot_connectors.discord.config import DiscordSettings
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import Json, string
+from goodbot_connectors.kit import reactions
+from goodbot_connectors.kit.fields import Json, string
 
 # Variation selectors and skin tones: 👍🏽 is 👍, ❤️ is ❤.
 _VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")

@@ -11,16 +11,16 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from goodbot.clock import Clock
-from goodbot.errors import ConnectorError
-from goodbot.events import Button, Reply
+from goodbot.api.events import Button, Reply
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ConnectorError
 
 from goodbot_connectors.discord import render
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.normalize import COMPONENT, ephemeral
 from goodbot_connectors.discord.presses import About
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import Json, string
+from goodbot_connectors.kit.fields import Json, string
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from goodbot.clock import Clock
-from goodbot.errors import ConnectorError
-from goodbot.events import (
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -26,14 +24,16 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ConnectorError
 
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.interactions import Interactions
 from goodbot_connectors.discord.offers import Offers
 from goodbot_connectors.discord.places import where
 from goodbot_connectors.discord.presses import About
-from goodbot_connectors.marks import Marks
-from goodbot_connectors.pace import Budget
+from goodbot_connectors.kit.rate_limit import Budget
+from goodbot_connectors.kit.receipt_marks import Marks
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from goodbot.buttons import STAR_ROW, THUMBS
-from goodbot.events import Button
+from goodbot.api.actions import STAR_ROW, THUMBS
+from goodbot.api.events import Button
 
 from goodbot_connectors.discord.presses import OPINION, About, write
-from goodbot_connectors.fields import Json, items, string, strings, sub
+from goodbot_connectors.kit.fields import Json, items, string, strings, sub
 
 _LABEL, _LIST, _TEXT = 18, 3, 4
 _PARAGRAPH = 2

@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 
 import discord
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
-from goodbot.clock import growing
-from goodbot.connector import ConnectorHost
-from goodbot.errors import FatalConnectorError, RetriableError
+from goodbot.api.connector import ConnectorHost
+from goodbot.base.clock import growing
+from goodbot.base.errors import FatalConnectorError, RetriableError
 from yarl import URL
 
 from goodbot_connectors.discord.api import Api

@@ -13,10 +13,10 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from goodbot.clock import woken
-from goodbot.connector import ConnectorHost
-from goodbot.errors import RetriableError, StoreError
-from goodbot.events import Event
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import Event
+from goodbot.base.clock import woken
+from goodbot.base.errors import RetriableError, StoreError
 
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.interactions import Interactions
@@ -24,7 +24,7 @@ from goodbot_connectors.discord.normalize import Normalizer, Stamp
 from goodbot_connectors.discord.places import Places
 from goodbot_connectors.discord.progress import Progress
 from goodbot_connectors.discord.snowflake import Timeline, identifier
-from goodbot_connectors.fields import Json, as_json
+from goodbot_connectors.kit.fields import Json, as_json
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from goodbot.connector import ConnectorHost
-from goodbot.errors import StoreError
-from goodbot.events import Event, Outcome, PressEvent, RatingEvent, Receipt
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import Event, Outcome, PressEvent, RatingEvent, Receipt
+from goodbot.base.errors import StoreError
 
 from goodbot_connectors.discord import commands, forms
 from goodbot_connectors.discord.api import Api
@@ -22,8 +22,8 @@ from goodbot_connectors.discord.identity import Identity
 from goodbot_connectors.discord.normalize import COMMAND, COMPONENT, FORM, Normalizer, target
 from goodbot_connectors.discord.presses import EXPLAIN, OPINION, About, read
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import Json, string, sub
-from goodbot_connectors.recent import Recent
+from goodbot_connectors.kit.fields import Json, string, sub
+from goodbot_connectors.kit.lru import Recent
 
 logger = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import Json, string
+from goodbot_connectors.kit.fields import Json, string
 
 # No class overlaps its neighbour: linear in the text, which may be 4,000 characters long.
 _SPECIAL = re.compile(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.errors import ConnectorError
+from goodbot.base.errors import ConnectorError
 
 from goodbot_connectors.discord.api import Api, RefusedError
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import strings, sub
+from goodbot_connectors.kit.fields import strings, sub
 
 _PAGE, _PAGES = 1000, 100
 _MISSING_ACCESS = 50001

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.buttons import rating
-from goodbot.events import (
+from goodbot.api.actions import rating
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -25,7 +25,7 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
-from goodbot.text import clean
+from goodbot.base.text import clean
 
 from goodbot_connectors.discord import commands, emoji, forms, markdown
 from goodbot_connectors.discord.identity import Identity
@@ -33,7 +33,7 @@ from goodbot_connectors.discord.places import THREADS, Places
 from goodbot_connectors.discord.presses import EXPLAIN, OPINION, About, read
 from goodbot_connectors.discord.render import EPHEMERAL
 from goodbot_connectors.discord.snowflake import identifier, order
-from goodbot_connectors.fields import Json, as_json, items, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, items, string, sub
 
 CONNECTOR = "discord"
 DEFAULT, REPLY = 0, 19

@@ -10,15 +10,15 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import uuid4
 
-from goodbot.connector import ConnectorHost
-from goodbot.errors import ConnectorError
-from goodbot.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.base.errors import ConnectorError
 
 from goodbot_connectors.discord import presses, render
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.presses import About
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.kept import Kept
+from goodbot_connectors.kit.state import Kept
 
 logger = logging.getLogger(__name__)
 

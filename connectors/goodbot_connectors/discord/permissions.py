@@ -6,7 +6,7 @@ Bits as in discord.com/developers/docs/topics/permissions.
 
 from __future__ import annotations
 
-from goodbot.setup import Permission
+from goodbot.api.setup import Permission
 
 _READ = ("VIEW_CHANNEL", "READ_MESSAGE_HISTORY")
 _MESSAGES = "/channels/{channel_id}/messages"

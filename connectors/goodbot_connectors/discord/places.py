@@ -10,15 +10,15 @@ import logging
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from goodbot.connector import ConnectorHost
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.events import ChannelKind, ChannelRef
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import ChannelKind, ChannelRef
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import Json, as_json, items
-from goodbot_connectors.kept import Kept
-from goodbot_connectors.recent import Recent
+from goodbot_connectors.kit.fields import Json, as_json, items
+from goodbot_connectors.kit.lru import Recent
+from goodbot_connectors.kit.state import Kept
 
 logger = logging.getLogger(__name__)
 

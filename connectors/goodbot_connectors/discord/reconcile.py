@@ -1,18 +1,18 @@
-"""Who reacted to a message on Discord, for `goodbot_connectors.reconciling`."""
+"""Who reacted to a message on Discord, for `goodbot_connectors.kit.reconciling`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from goodbot.events import MessageRef
+from goodbot.api.events import MessageRef
 
 from goodbot_connectors.discord import emoji
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.places import where
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import Json, items, sub
-from goodbot_connectors.reconciling import Reconciler, Standing
+from goodbot_connectors.kit.fields import Json, items, sub
+from goodbot_connectors.kit.reconciling import Reconciler, Standing
 
 _MESSAGE = "/channels/{channel_id}/messages/{message_id}"
 _REACTION = f"{_MESSAGE}/reactions/{{emoji}}"

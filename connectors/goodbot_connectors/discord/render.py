@@ -11,13 +11,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from goodbot.buttons import RETRY
-from goodbot.events import Button, Reply
-from goodbot.text import one_way, split
+from goodbot.api.actions import RETRY
+from goodbot.api.events import Button, Reply
+from goodbot.base.text import one_way, split
 
-from goodbot_connectors.code import discord
 from goodbot_connectors.discord.presses import EXPLAIN, About, write
-from goodbot_connectors.inert import broken
+from goodbot_connectors.kit.code import discord
+from goodbot_connectors.kit.inert import broken
 
 LIMIT = 2000
 """The longest message, in UTF-16 code units."""

@@ -7,18 +7,18 @@ import binascii
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.clock import Clock, SystemClock
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Manifest
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest
+from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
-from goodbot_connectors.dates import Dates
 from goodbot_connectors.discord import commands, permissions
 from goodbot_connectors.discord.access import granted
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.config import TOKEN, DiscordSettings
 from goodbot_connectors.discord.identity import Identity as Account
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.fields import sub
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.fields import sub
 
 _REST, _GATEWAY = "https://discord.com/api/v10", "wss://gateway.discord.gg/"
 _PORTAL = "https://discord.com/developers/applications"

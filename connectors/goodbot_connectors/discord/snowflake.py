@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from goodbot.events import OrderKey
+from goodbot.api.events import OrderKey
 
 _EPOCH_MS = 1_420_070_400_000
 _LARGEST = 1 << 63

@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from goodbot.errors import RetriableError
-from goodbot.events import Button, ChannelKind, MessageRef, Reply
+from goodbot.api.events import Button, ChannelKind, MessageRef, Reply
+from goodbot.base.errors import RetriableError
 
 from goodbot_connectors.discord import render
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.places import where
 from goodbot_connectors.discord.presses import About
 from goodbot_connectors.discord.snowflake import identifier
-from goodbot_connectors.edits import Body, EditedStream
-from goodbot_connectors.pauses import FloodError
+from goodbot_connectors.kit.backoff import FloodError
+from goodbot_connectors.kit.edits import Body, EditedStream
 
 Sent = Callable[[Sequence[MessageRef], Reply], Awaitable[None]]
 Prepare = Callable[[Sequence[Button], About], Awaitable[None]]

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
-from goodbot.commands import TABLE, find
-from goodbot.errors import UsageError
-from goodbot.events import (
+from goodbot.access import pairing
+from goodbot.access.authorization import Grant
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     Event,
@@ -20,15 +20,15 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
-from goodbot.people import pairing
-from goodbot.people.authorization import Grant
+from goodbot.base.errors import UsageError
+from goodbot.commands import TABLE, find
 
-from goodbot_connectors import reactions
-from goodbot_connectors.bridge.clients import Client
-from goodbot_connectors.bridge.guard import RefusedError, answer, guarded, json_object
-from goodbot_connectors.bridge.local import LocalConnector
-from goodbot_connectors.fields import Json, string
-from goodbot_connectors.kept import Kept
+from goodbot_connectors.kit import reactions
+from goodbot_connectors.kit.bridge.clients import Client
+from goodbot_connectors.kit.bridge.guard import RefusedError, answer, guarded, json_object
+from goodbot_connectors.kit.bridge.local import LocalConnector
+from goodbot_connectors.kit.fields import Json, string
+from goodbot_connectors.kit.state import Kept
 from goodbot_connectors.openclaw import SPEC, normalize
 from goodbot_connectors.openclaw.normalize import Sent
 from goodbot_connectors.openclaw.seen import Seen
@@ -36,7 +36,7 @@ from goodbot_connectors.telegram.emoji import key as emoji_key
 
 if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
-    from goodbot.connector import ConnectorHost
+    from goodbot.api.connector import ConnectorHost
 
     from goodbot_connectors.openclaw.config import OpenClawSettings
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.errors import UsageError
-from goodbot.events import (
+from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
     ChannelRef,
@@ -18,8 +17,9 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
+from goodbot.base.errors import UsageError
 
-from goodbot_connectors.fields import Json, items, string
+from goodbot_connectors.kit.fields import Json, items, string
 from goodbot_connectors.openclaw import transcript
 from goodbot_connectors.telegram.emoji import key as emoji_key
 

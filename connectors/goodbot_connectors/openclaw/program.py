@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from goodbot import processes
-from goodbot.errors import FatalConnectorError
+from goodbot.base import spawn
+from goodbot.base.errors import FatalConnectorError
 
 from goodbot_connectors.openclaw.config import OpenClawSettings
 
@@ -25,7 +25,7 @@ class Program:
     ) -> None:
         self._settings = settings
         self._environ = dict(
-            processes.child_environment("OPENCLAW_*", "NODE_*") if environ is None else environ
+            spawn.child_environment("OPENCLAW_*", "NODE_*") if environ is None else environ
         )
 
     @property
@@ -53,7 +53,7 @@ class Program:
         environ = self._environ | {"NO_COLOR": "1"}
         if self._settings.state_dir:
             environ["OPENCLAW_STATE_DIR"] = str(Path(self._settings.state_dir).expanduser())
-        process = await processes.start(
+        process = await spawn.start(
             self.path, *words, environ=environ, stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip

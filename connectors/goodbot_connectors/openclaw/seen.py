@@ -6,7 +6,7 @@ import contextlib
 import json
 from pathlib import Path
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 
 _FILE = "seen.json"
 _SECONDS = 60.0

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.clock import Clock, SystemClock
-from goodbot.errors import FatalConnectorError, GoodbotError
-from goodbot.lock import short_socket, socket_path
-from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
-from goodbot.web.http import SOCKET
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.errors import FatalConnectorError, GoodbotError
+from goodbot.config.lock import short_socket, socket_path
+from goodbot.daemon.http.http import SOCKET
 
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.foreign import ForeignFile
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.settings_file import ForeignFile
 from goodbot_connectors.openclaw import seen
 from goodbot_connectors.openclaw.config import OpenClawSettings
 from goodbot_connectors.openclaw.program import Program

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from goodbot.events import Message
+from goodbot.api.events import Message
 
-from goodbot_connectors.fields import Json, items, string, sub
+from goodbot_connectors.kit.fields import Json, items, string, sub
 
 _ROLES = ("system", "user", "assistant")
 _INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
-from goodbot.clock import Clock
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.proxies import proxy_url
-from goodbot.secrets import Secret
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.base.proxies import proxy_url
+from goodbot.config.secrets import Secret
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from goodbot_connectors.dates import Dates
-from goodbot_connectors.fields import Json, as_json, string
-from goodbot_connectors.pauses import jittered
+from goodbot_connectors.kit.backoff import jittered
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.fields import Json, as_json, string
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN
 from goodbot_connectors.slack.identity import Identity
 from goodbot_connectors.slack.methods import METHODS, READING

@@ -12,10 +12,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from goodbot.connector import ConnectorHost
-from goodbot.errors import ConnectorError, RetriableError, StoreError
+from goodbot.api.connector import ConnectorHost
+from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
-from goodbot_connectors.fields import Json, items, string, sub
+from goodbot_connectors.kit.fields import Json, items, string, sub
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.threads import Threads
 from goodbot_connectors.slack.transport import SILENT

@@ -5,14 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from goodbot.connector import Connector, ConnectorHost, OpenTurn
-from goodbot.errors import (
-    ConnectorError,
-    FatalConnectorError,
-    RetriableError,
-    StoreError,
-)
-from goodbot.events import (
+from goodbot.api.connector import Connector, ConnectorHost, OpenTurn
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -24,10 +18,11 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError, StoreError
 
-from goodbot_connectors.dates import Dates
-from goodbot_connectors.fields import items, string, strings, sub
-from goodbot_connectors.recent import Recent
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.fields import items, string, strings, sub
+from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.slack import SPEC, forms, home, render
 from goodbot_connectors.slack.api import Api, RefusedError
 from goodbot_connectors.slack.catchup import CatchUp

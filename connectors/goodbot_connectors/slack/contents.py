@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
-from goodbot_connectors.fields import Json, as_json, items, string
+from goodbot_connectors.kit.fields import Json, as_json, items, string
 
 _FILES = 10
 _NAME = 80

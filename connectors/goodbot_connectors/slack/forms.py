@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.buttons import THUMBS
+from goodbot.api.actions import THUMBS
 
 from goodbot_connectors.slack.presses import MODAL, Opening
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.text import split
+from goodbot.base.text import split
 
 from goodbot_connectors.slack.presses import ACTION, SHOW, About, write
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from goodbot_connectors.fields import Json, items, string, strings, sub
+from goodbot_connectors.kit.fields import Json, items, string, strings, sub
 
 
 class Standing(Enum):

@@ -11,15 +11,15 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from goodbot.connector import ConnectorHost
-from goodbot.errors import RetriableError, StoreError
-from goodbot.events import Event, MessageEvent
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import Event, MessageEvent
+from goodbot.base.errors import RetriableError, StoreError
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 
-from goodbot_connectors.fields import Json, string, sub
-from goodbot_connectors.recent import Recent
+from goodbot_connectors.kit.fields import Json, string, sub
+from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.slack.api import LOGGER
 from goodbot_connectors.slack.identity import Standing, named
 from goodbot_connectors.slack.members import Members

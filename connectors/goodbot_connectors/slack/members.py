@@ -9,11 +9,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from goodbot.clock import Clock
-from goodbot.errors import FatalConnectorError, RetriableError
+from goodbot.base.clock import Clock
+from goodbot.base.errors import FatalConnectorError, RetriableError
 
-from goodbot_connectors.fields import string, sub
-from goodbot_connectors.recent import Recent
+from goodbot_connectors.kit.fields import string, sub
+from goodbot_connectors.kit.lru import Recent
 from goodbot_connectors.slack.api import Api, FloodError, RefusedError
 from goodbot_connectors.slack.identity import Identity
 

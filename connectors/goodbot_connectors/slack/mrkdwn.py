@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
 # No class overlaps its neighbour: linear in the text, which may be 40,000 characters long.
 _SPECIAL = re.compile(r"<([^<>\n]{1,3000})>")

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.buttons import rating
-from goodbot.events import (
+from goodbot.api.actions import rating
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -25,10 +25,10 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
-from goodbot.text import clean
+from goodbot.base.text import clean
 
-from goodbot_connectors import reactions
-from goodbot_connectors.fields import Json, as_json, string, sub
+from goodbot_connectors.kit import reactions
+from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.slack import contents, mrkdwn
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from goodbot_connectors.fields import Json, as_json, items, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, items, string, sub
 
 ACTION = "goodbot"
 """How the action id of every button of ours begins."""

@@ -1,14 +1,14 @@
-"""Who reacted to a message on Slack, for `goodbot_connectors.reconciling`."""
+"""Who reacted to a message on Slack, for `goodbot_connectors.kit.reconciling`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from goodbot.clock import Clock
-from goodbot.events import MessageRef
+from goodbot.api.events import MessageRef
+from goodbot.base.clock import Clock
 
-from goodbot_connectors.fields import items, string, strings, sub
-from goodbot_connectors.reconciling import Reconciler, Standing
+from goodbot_connectors.kit.fields import items, string, strings, sub
+from goodbot_connectors.kit.reconciling import Reconciler, Standing
 from goodbot_connectors.slack.api import Api
 from goodbot_connectors.slack.emoji import emoji_key
 from goodbot_connectors.slack.identity import Identity

@@ -11,12 +11,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from goodbot.buttons import RETRY, THUMBS
-from goodbot.events import Button
-from goodbot.text import one_way
+from goodbot.api.actions import RETRY, THUMBS
+from goodbot.api.events import Button
+from goodbot.base.text import one_way
 
-from goodbot_connectors.code import markdown
-from goodbot_connectors.inert import broken, is_markup, settled
+from goodbot_connectors.kit.code import markdown
+from goodbot_connectors.kit.inert import broken, is_markup, settled
 from goodbot_connectors.slack.presses import ACTION, EXPLAIN, About, write
 
 LIMIT = 4000

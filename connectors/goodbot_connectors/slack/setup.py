@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.clock import Clock, SystemClock
-from goodbot.errors import ConnectorError, RetriableError
-from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission
+from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.errors import ConnectorError, RetriableError
 
-from goodbot_connectors.dates import Dates
+from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.slack import manifest
 from goodbot_connectors.slack.api import SLACK, Api, RefusedError
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.connector import REPLACED, ConnectorHost, ReplyStream
-from goodbot.errors import ConnectorError, FatalConnectorError
-from goodbot.events import ChannelRef, MessageRef, Reply
-from goodbot.text import split
+from goodbot.api.connector import REPLACED, ConnectorHost, ReplyStream
+from goodbot.api.events import ChannelRef, MessageRef, Reply
+from goodbot.base.errors import ConnectorError, FatalConnectorError
+from goodbot.base.text import split
 
-from goodbot_connectors.fields import string
+from goodbot_connectors.kit.fields import string
 from goodbot_connectors.slack import render
 from goodbot_connectors.slack.api import Api, FloodError, RefusedError
 from goodbot_connectors.slack.config import SlackSettings

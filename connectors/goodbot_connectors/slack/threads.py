@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import asdict, dataclass
 from typing import cast
 
-from goodbot_connectors.fields import as_json, string
+from goodbot_connectors.kit.fields import as_json, string
 
 KEY = "threads"
 _MOST = 300

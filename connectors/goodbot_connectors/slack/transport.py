@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, cast
 
 from aiohttp import web
-from goodbot.clock import growing
-from goodbot.connector import ConnectorHost
-from goodbot.errors import FatalConnectorError, RetriableError
-from goodbot.proxies import proxy_url
+from goodbot.api.connector import ConnectorHost
+from goodbot.base.clock import growing
+from goodbot.base.errors import FatalConnectorError, RetriableError
+from goodbot.base.proxies import proxy_url
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
@@ -25,8 +25,8 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
-from goodbot_connectors.fields import as_json, string
-from goodbot_connectors.listener import Listener, whole
+from goodbot_connectors.kit.fields import as_json, string
+from goodbot_connectors.kit.listener import Listener, whole
 from goodbot_connectors.slack.api import LOGGER, Api
 from goodbot_connectors.slack.config import SIGNING_SECRET, SlackSettings
 

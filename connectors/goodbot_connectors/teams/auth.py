@@ -24,7 +24,7 @@ from botframework.connector.auth import (
     UserTokenClient,
 )
 from botframework.connector.auth.jwt_token_extractor import JwtTokenExtractor
-from goodbot.errors import RetriableError
+from goodbot.base.errors import RetriableError
 
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.keys import SigningKey, SigningKeys

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from goodbot.events import Button
-from goodbot.text import one_way
+from goodbot.api.events import Button
+from goodbot.base.text import one_way
 
 from goodbot_connectors.teams.presses import EXPLAIN, About, data
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from goodbot.connector import Connector, ConnectorHost
-from goodbot.errors import FatalConnectorError, RetriableError
-from goodbot.events import ChannelKind, ChannelRef, Event, MessageRef, Receipt, Reply
+from goodbot.api.connector import Connector, ConnectorHost
+from goodbot.api.events import ChannelKind, ChannelRef, Event, MessageRef, Receipt, Reply
+from goodbot.base.errors import FatalConnectorError, RetriableError
 
-from goodbot_connectors import reactions
-from goodbot_connectors.dates import Dates
-from goodbot_connectors.kept import Kept
-from goodbot_connectors.listener import Listener
+from goodbot_connectors.kit import reactions
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.listener import Listener
+from goodbot_connectors.kit.state import Kept
 from goodbot_connectors.teams import SPEC, render
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
 from goodbot_connectors.teams.intake import Intake

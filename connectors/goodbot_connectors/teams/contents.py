@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
-from goodbot_connectors.fields import Json, items, string, sub
+from goodbot_connectors.kit.fields import Json, items, string, sub
 from goodbot_connectors.teams import markup
 
 _FILES = 10

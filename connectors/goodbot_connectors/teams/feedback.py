@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
-from goodbot_connectors.fields import Json, as_json, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.teams import cards
 from goodbot_connectors.teams.presses import About, key, pressed
 

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Mapping
 
 from aiohttp import hdrs, web
-from goodbot.connector import ConnectorHost
-from goodbot.errors import GoodbotError, RetriableError, StoreError
+from goodbot.api.connector import ConnectorHost
+from goodbot.base.errors import GoodbotError, RetriableError, StoreError
 
-from goodbot_connectors.fields import Json, as_json, string
-from goodbot_connectors.listener import whole
-from goodbot_connectors.pace import Pace
+from goodbot_connectors.kit.fields import Json, as_json, string
+from goodbot_connectors.kit.listener import whole
+from goodbot_connectors.kit.rate_limit import Pace
 from goodbot_connectors.teams import feedback
 from goodbot_connectors.teams.config import is_loopback
 from goodbot_connectors.teams.normalize import Normalizer, place

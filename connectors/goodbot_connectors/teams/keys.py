@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jwt
-from goodbot.clock import Clock
-from goodbot.errors import RetriableError
+from goodbot.base.clock import Clock
+from goodbot.base.errors import RetriableError
 
-from goodbot_connectors.fields import Json, items, string, strings
+from goodbot_connectors.kit.fields import Json, items, string, strings
 
 logger = logging.getLogger(__name__)
 

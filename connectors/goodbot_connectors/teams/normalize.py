@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from goodbot.buttons import rating
-from goodbot.events import (
+from goodbot.api.actions import rating
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -25,9 +25,9 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
-from goodbot.text import clean
+from goodbot.base.text import clean
 
-from goodbot_connectors.fields import Json, as_json, items, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, items, string, sub
 from goodbot_connectors.teams import contents, feedback
 from goodbot_connectors.teams.presses import EXPLAIN, Pressed, key, pressed
 from goodbot_connectors.teams.references import THREAD

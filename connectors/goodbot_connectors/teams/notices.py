@@ -12,12 +12,8 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from goodbot.buttons import RETRY
-from goodbot.clock import Clock
-from goodbot.commands import rating as rating_commands
-from goodbot.commands.base import find
-from goodbot.errors import ConnectorError, RetriableError
-from goodbot.events import (
+from goodbot.api.actions import RETRY
+from goodbot.api.events import (
     Button,
     ChannelKind,
     ChannelRef,
@@ -30,8 +26,12 @@ from goodbot.events import (
     RatingEvent,
     Receipt,
 )
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ConnectorError, RetriableError
+from goodbot.commands import rating as rating_commands
+from goodbot.commands.base import find
 
-from goodbot_connectors.pace import Budget
+from goodbot_connectors.kit.rate_limit import Budget
 from goodbot_connectors.teams import cards, render
 from goodbot_connectors.teams.outbox import Outbox
 from goodbot_connectors.teams.presses import About

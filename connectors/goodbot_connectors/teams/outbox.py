@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from goodbot.clock import Clock
-from goodbot.events import ChannelRef, MessageRef
+from goodbot.api.events import ChannelRef, MessageRef
+from goodbot.base.clock import Clock
 
-from goodbot_connectors.pauses import FloodError
+from goodbot_connectors.kit.backoff import FloodError
 from goodbot_connectors.teams.normalize import place
 from goodbot_connectors.teams.references import Reference, References
 from goodbot_connectors.teams.wire import RefusedError, Wire

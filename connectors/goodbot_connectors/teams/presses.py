@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from goodbot_connectors.fields import Json, as_json, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, string, sub
 
 ACTION = "goodbot"
 """The field with the action."""

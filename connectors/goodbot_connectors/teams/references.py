@@ -6,11 +6,11 @@ import json
 from collections import OrderedDict
 from dataclasses import asdict, dataclass, replace
 
-from goodbot.connector import ConnectorHost
-from goodbot.events import ChannelRef
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import ChannelRef
 
-from goodbot_connectors.fields import Json, as_json, string, sub
-from goodbot_connectors.recent import Recent
+from goodbot_connectors.kit.fields import Json, as_json, string, sub
+from goodbot_connectors.kit.lru import Recent
 
 THREAD = ";messageid="
 """In the id of a conversation in a channel, what stands before the thread's own id."""

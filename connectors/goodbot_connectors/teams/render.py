@@ -11,12 +11,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from goodbot.buttons import THUMBS
-from goodbot.events import Button, ChannelKind, ChannelRef, Reply
-from goodbot.text import one_way, split
+from goodbot.api.actions import THUMBS
+from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.base.text import one_way, split
 
-from goodbot_connectors.code import markdown
-from goodbot_connectors.inert import JOINER, inserted, is_markup, outside, settled
+from goodbot_connectors.kit.code import markdown
+from goodbot_connectors.kit.inert import JOINER, inserted, is_markup, outside, settled
 from goodbot_connectors.teams import SPEC, cards
 from goodbot_connectors.teams.config import DEFAULT
 from goodbot_connectors.teams.presses import About

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.proxies import proxy_url
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.base.proxies import proxy_url
 from msrest.pipeline import AsyncHTTPSender, Request, Response
 from msrest.universal_http import ClientRequest, HTTPClientResponse
 
-from goodbot_connectors.fields import as_json, string, sub
-from goodbot_connectors.pauses import FloodError
+from goodbot_connectors.kit.backoff import FloodError
+from goodbot_connectors.kit.fields import as_json, string, sub
 from goodbot_connectors.teams.tokens import AccessToken, ServiceUrls
 
 TARGETED = "x-goodbot-targeted"

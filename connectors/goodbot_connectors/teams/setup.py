@@ -8,9 +8,7 @@ import uuid
 from collections.abc import AsyncGenerator, Sequence
 
 import aiohttp
-from goodbot.clock import Clock, SystemClock
-from goodbot.errors import ConnectorError, FatalConnectorError
-from goodbot.setup import (
+from goodbot.api.setup import (
     Check,
     CheckState,
     ConnectorSetup,
@@ -19,8 +17,10 @@ from goodbot.setup import (
     Permission,
     Question,
 )
+from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.errors import ConnectorError, FatalConnectorError
 
-from goodbot_connectors.dates import Dates
+from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.teams import manifest
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings
 from goodbot_connectors.teams.keys import METADATA

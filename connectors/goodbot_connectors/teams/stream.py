@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.clock import woken
-from goodbot.connector import REPLACED, ConnectorHost, ReplyStream
-from goodbot.errors import ConnectorError, RetriableError
-from goodbot.events import ChannelKind, ChannelRef, MessageRef, Reply
+from goodbot.api.connector import REPLACED, ConnectorHost, ReplyStream
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
+from goodbot.base.clock import woken
+from goodbot.base.errors import ConnectorError, RetriableError
 
-from goodbot_connectors.pauses import jittered
-from goodbot_connectors.stopping import StoppedError
+from goodbot_connectors.kit.backoff import jittered
+from goodbot_connectors.kit.cancellation import StoppedError
 from goodbot_connectors.teams import render
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.outbox import Outbox

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import aiohttp
-from goodbot.clock import Clock
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.proxies import proxy_url
-from goodbot.secrets import Secret
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.base.proxies import proxy_url
+from goodbot.config.secrets import Secret
 
-from goodbot_connectors.fields import as_json, string
+from goodbot_connectors.kit.fields import as_json, string
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings, is_loopback
 
 SCOPE = "https://api.botframework.com/.default"

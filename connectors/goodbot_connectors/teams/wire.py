@@ -21,15 +21,15 @@ from botbuilder.schema import (
 from botframework.connector.aio import ConnectorClient
 from botframework.connector.auth import ConnectorFactory, MicrosoftAppCredentials
 from botframework.connector.bot_framework_sdk_client_async import BotFrameworkConnectorConfiguration
-from goodbot.clock import Clock
-from goodbot.errors import RetriableError
-from goodbot.proxies import proxy_url
-from goodbot.secrets import Secret
+from goodbot.base.clock import Clock
+from goodbot.base.errors import RetriableError
+from goodbot.base.proxies import proxy_url
+from goodbot.config.secrets import Secret
 from msrest.pipeline import AsyncPipeline
 from msrest.pipeline.universal import RawDeserializer
 
-from goodbot_connectors.dates import Dates
-from goodbot_connectors.fields import Json, as_json, string, sub
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.teams.auth import TeamsAuthentication
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.keys import SigningKeys

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import telegram
-from goodbot.errors import RetriableError
+from goodbot.base.errors import RetriableError
 from telegram.error import BadRequest, InvalidToken, TelegramError
 
 from goodbot_connectors.telegram.client import (

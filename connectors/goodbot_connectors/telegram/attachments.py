@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
 from goodbot_connectors.telegram.fields import Json, string, sub
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from goodbot.buttons import COMMAND, HINTS, RETRY, rating
-from goodbot.events import RatingKind
+from goodbot.api.actions import COMMAND, HINTS, RETRY, rating
+from goodbot.api.events import RatingKind
 
 LIMIT = 64
 """Bytes that a button can carry (core.telegram.org/bots/api#inlinekeyboardbutton)."""

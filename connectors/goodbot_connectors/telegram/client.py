@@ -15,9 +15,9 @@ from datetime import timedelta
 from typing import Any
 
 import telegram
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.proxies import proxy_url
-from goodbot.secrets import Secret
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.base.proxies import proxy_url
+from goodbot.config.secrets import Secret
 from telegram.error import (
     BadRequest,
     ChatMigrated,
@@ -30,7 +30,7 @@ from telegram.error import (
 )
 from telegram.request import HTTPXRequest
 
-from goodbot_connectors.dates import Dates
+from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.telegram.config import TOKEN
 from goodbot_connectors.telegram.normalize import Identity
 

@@ -10,9 +10,8 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from goodbot.connector import Connector, ConnectorHost
-from goodbot.errors import ConnectorError, RetriableError, StoreError
-from goodbot.events import (
+from goodbot.api.connector import Connector, ConnectorHost
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     Event,
@@ -22,11 +21,12 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.errors import ConnectorError, RetriableError, StoreError
 
-from goodbot_connectors.dates import Dates
-from goodbot_connectors.kept import Kept
-from goodbot_connectors.marks import Marks
-from goodbot_connectors.pace import Pace
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.kit.rate_limit import Pace
+from goodbot_connectors.kit.receipt_marks import Marks
+from goodbot_connectors.kit.state import Kept
 from goodbot_connectors.telegram import SPEC, emoji, menus, render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings

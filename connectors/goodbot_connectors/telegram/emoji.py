@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from goodbot.text import clean
+from goodbot.base.text import clean
 
-from goodbot_connectors import reactions
+from goodbot_connectors.kit import reactions
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.fields import Json, string
 

@@ -11,12 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeGuard
 
-from goodbot.buttons import RETRY
-from goodbot.clock import Clock
-from goodbot.commands import rating as rating_commands
-from goodbot.commands.base import find
-from goodbot.errors import ConnectorError, RetriableError
-from goodbot.events import (
+from goodbot.api.actions import RETRY
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -29,9 +25,13 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ConnectorError, RetriableError
+from goodbot.commands import rating as rating_commands
+from goodbot.commands.base import find
 
-from goodbot_connectors.marks import Marks
-from goodbot_connectors.pace import Budget
+from goodbot_connectors.kit.rate_limit import Budget
+from goodbot_connectors.kit.receipt_marks import Marks
 from goodbot_connectors.telegram import render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.keyboards import Keyboards, with_typed

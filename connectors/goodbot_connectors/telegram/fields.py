@@ -1,8 +1,8 @@
-"""Reading Telegram's JSON: `goodbot_connectors.fields`, its whole numbers, its way to count text."""
+"""Reading Telegram's JSON: `goodbot_connectors.kit.fields`, its whole numbers, its way to count text."""
 
 from __future__ import annotations
 
-from goodbot_connectors.fields import Json, as_json, items, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, items, string, sub
 
 __all__ = ["Json", "as_json", "cut", "integer", "items", "string", "sub"]
 

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from goodbot.connector import ConnectorHost
-from goodbot.events import Event
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import Event
 
 from goodbot_connectors.telegram.fields import as_json, integer, string, sub
 from goodbot_connectors.telegram.normalize import Normalizer, Prompt

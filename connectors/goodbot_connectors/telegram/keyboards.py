@@ -7,14 +7,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from goodbot.buttons import RETRY, THUMBS, rating
-from goodbot.connector import ConnectorHost
-from goodbot.errors import ConnectorError
-from goodbot.events import Button, MessageRef, Reply
+from goodbot.api.actions import RETRY, THUMBS, rating
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import Button, MessageRef, Reply
+from goodbot.base.errors import ConnectorError
 
-from goodbot_connectors.kept import Kept
-from goodbot_connectors.pace import Spawn
-from goodbot_connectors.pauses import jittered
+from goodbot_connectors.kit.backoff import jittered
+from goodbot_connectors.kit.rate_limit import Spawn
+from goodbot_connectors.kit.state import Kept
 from goodbot_connectors.telegram import callback, render
 from goodbot_connectors.telegram.api import Api, FloodError
 

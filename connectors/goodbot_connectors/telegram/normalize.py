@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.buttons import rating
-from goodbot.events import (
+from goodbot.api.actions import rating
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -26,7 +26,7 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
-from goodbot.text import clean
+from goodbot.base.text import clean
 
 from goodbot_connectors.telegram import attachments, callback, emoji
 from goodbot_connectors.telegram.fields import Json, as_json, cut, integer, items, string, sub

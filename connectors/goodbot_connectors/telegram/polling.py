@@ -12,11 +12,11 @@ import random
 import time
 from collections.abc import Callable
 
-from goodbot.clock import growing
-from goodbot.connector import ConnectorHost
-from goodbot.errors import RetriableError, StoreError
+from goodbot.api.connector import ConnectorHost
+from goodbot.base.clock import growing
+from goodbot.base.errors import RetriableError, StoreError
 
-from goodbot_connectors.pauses import jittered
+from goodbot_connectors.kit.backoff import jittered
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.client import REFUSED_PAUSE
 from goodbot_connectors.telegram.intake import Cursor, Intake, Taken, next_offset

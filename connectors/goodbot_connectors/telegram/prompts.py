@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goodbot.connector import ConnectorHost
-from goodbot.events import ChannelKind, Event, MessageEvent, RatingEvent, RatingKind
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import ChannelKind, Event, MessageEvent, RatingEvent, RatingKind
 
-from goodbot_connectors.kept import Kept
+from goodbot_connectors.kit.state import Kept
 from goodbot_connectors.telegram import callback, render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.normalize import Prompt

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goodbot.events import Button, ChannelKind, ChannelRef, Reply
-from goodbot.text import one_way, split, units
+from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.base.text import one_way, split, units
 
-from goodbot_connectors.code import Code, markdown
-from goodbot_connectors.inert import JOINER, inserted
+from goodbot_connectors.kit.code import Code, markdown
+from goodbot_connectors.kit.inert import JOINER, inserted
 from goodbot_connectors.telegram import callback
 
 LIMIT = 4096

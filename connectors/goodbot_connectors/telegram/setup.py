@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.clock import Clock, SystemClock
-from goodbot.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.base.clock import Clock, SystemClock
 from telegram import WebhookInfo
 
-from goodbot_connectors.dates import Dates
+from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.client import BASE, RefusedError
 from goodbot_connectors.telegram.config import TOKEN, WEBHOOK, TelegramSettings

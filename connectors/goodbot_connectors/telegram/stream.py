@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from goodbot.connector import EMPTY, REPLACED, ConnectorHost, ReplyStream
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.events import ChannelKind, ChannelRef, MessageRef, Reply
+from goodbot.api.connector import EMPTY, REPLACED, ConnectorHost, ReplyStream
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
-from goodbot_connectors.pace import Pace
-from goodbot_connectors.pauses import jittered
+from goodbot_connectors.kit.backoff import jittered
+from goodbot_connectors.kit.rate_limit import Pace
 from goodbot_connectors.telegram import render
 from goodbot_connectors.telegram.api import Api, FloodError, RefusedError, Sent
 from goodbot_connectors.telegram.config import TelegramSettings

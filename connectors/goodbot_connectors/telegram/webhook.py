@@ -14,10 +14,10 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from aiohttp import web
-from goodbot.errors import StoreError
-from goodbot.secrets import Secret
+from goodbot.base.errors import StoreError
+from goodbot.config.secrets import Secret
 
-from goodbot_connectors.listener import Listener, whole
+from goodbot_connectors.kit.listener import Listener, whole
 from goodbot_connectors.telegram.intake import Intake, Taken
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ import signal
 import sys
 from typing import NoReturn
 
-from goodbot import cage
-from goodbot.printing import say
+from goodbot.base import cage
+from goodbot.base.printing import say
 
 from goodbot_connectors.terminal.daemon import Daemon
 from goodbot_connectors.terminal.link import Link

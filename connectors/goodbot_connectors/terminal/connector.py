@@ -46,11 +46,11 @@ from goodbot import (
     ReplyStream,
     UserRef,
 )
-from goodbot.descriptors import ONE_A_TURN, queue
-from goodbot.lock import socket_path
-from goodbot.text import clean, split
+from goodbot.base.descriptors import ONE_A_TURN, queue
+from goodbot.base.text import clean, split
+from goodbot.config.lock import socket_path
 
-from goodbot_connectors.stopping import StoppedError
+from goodbot_connectors.kit.cancellation import StoppedError
 from goodbot_connectors.terminal import SPEC
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Protocol
 
-from goodbot.buttons import HINTS, RETRY
+from goodbot.api.actions import HINTS, RETRY
 
 from goodbot_connectors.terminal.link import Link
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot import processes
+from goodbot.base import spawn
+from goodbot.base.errors import GoodbotError
+from goodbot.base.printing import printable
 from goodbot.cli import output
 from goodbot.cli.client import RemoteError, call
-from goodbot.errors import GoodbotError
-from goodbot.lock import prepare_home, socket_path
-from goodbot.printing import printable
+from goodbot.config.lock import prepare_home, socket_path
 
 from goodbot_connectors.terminal.link import Link
 
@@ -42,7 +42,7 @@ class Daemon:
         self.log = home / "goodbot.log"
         self._options = options
         self._notify = notify
-        self._process: processes.Running | None = None
+        self._process: spawn.Running | None = None
         self._log_start = 0
 
     @property
@@ -79,10 +79,10 @@ class Daemon:
         handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         self._log_start = os.fstat(handle).st_size
         try:
-            command = processes.python(
+            command = spawn.python(
                 "-m", "goodbot", "--home", str(self.home.absolute()), *self._options
             )
-            self._process = processes.leave_running(*command, cwd=self.home, out=handle)
+            self._process = spawn.leave_running(*command, cwd=self.home, out=handle)
         finally:
             os.close(handle)
 
@@ -164,6 +164,6 @@ class Daemon:
             return
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
-        if not processes.ends(self._process, _STOP_SECONDS):
+        if not spawn.ends(self._process, _STOP_SECONDS):
             self._notify(f"goodbot (process {self._process.pid}) is still stopping")
         self._process = None

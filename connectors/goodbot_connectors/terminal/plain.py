@@ -10,8 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from goodbot.errors import GoodbotError
-from goodbot.printing import say
+from goodbot.base.errors import GoodbotError
+from goodbot.base.printing import say
 
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.daemon import Daemon

@@ -9,7 +9,7 @@ import os
 import unicodedata
 from collections.abc import Callable
 
-from goodbot.printing import printable
+from goodbot.base.printing import printable
 
 _DIM, _BOLD, _RESET = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 

@@ -21,17 +21,17 @@ from typing import Any
 from urllib.parse import unquote
 
 from aiohttp import hdrs, web
-from goodbot.connector import ConnectorHost
-from goodbot.events import Waiting
-from goodbot.text import clean
+from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import Waiting
+from goodbot.base.text import clean
 
-from goodbot_connectors.fields import Json, string
+from goodbot_connectors.kit.fields import Json, string
 from goodbot_connectors.web import guard, normalize
+from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.entries import Rated
 from goodbot_connectors.web.guard import Handler, RefusedError
 from goodbot_connectors.web.live import Live
 from goodbot_connectors.web.sessions import Sessions, name
-from goodbot_connectors.web.shelf import Shelf
 from goodbot_connectors.web.site import Site
 
 PAGE = 50

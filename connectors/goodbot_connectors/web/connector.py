@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from goodbot.buttons import is_command
-from goodbot.connector import Connector, ConnectorHost
-from goodbot.errors import RetriableError, StoreError
-from goodbot.events import (
+from goodbot.api.actions import is_command
+from goodbot.api.connector import Connector, ConnectorHost
+from goodbot.api.events import (
     ChannelRef,
     CommandEvent,
     Event,
@@ -24,15 +23,16 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.errors import RetriableError, StoreError
 
-from goodbot_connectors.fields import Json
+from goodbot_connectors.kit.fields import Json
 from goodbot_connectors.web import SPEC, normalize
 from goodbot_connectors.web.api import Api
+from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.config import WebSettings
 from goodbot_connectors.web.entries import FAILED, NEWS, WAITING, YOU, Conversation, Entry
 from goodbot_connectors.web.live import Live
 from goodbot_connectors.web.sessions import Sessions
-from goodbot_connectors.web.shelf import Shelf
 from goodbot_connectors.web.stream import PageStream
 
 if TYPE_CHECKING:

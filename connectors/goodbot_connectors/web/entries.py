@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from goodbot.events import Button, RatingEvent, RatingKind
-from goodbot.ratings import STARS, is_stars
+from goodbot.api.events import Button, RatingEvent, RatingKind
+from goodbot.api.labels import STARS, is_stars
 
-from goodbot_connectors.fields import Json, as_json, items, string
+from goodbot_connectors.kit.fields import Json, as_json, items, string
 
 YOU, BOT, NEWS = "you", "bot", "news"
 """Who speaks in an entry: its person, goodbot in answer, goodbot unasked."""

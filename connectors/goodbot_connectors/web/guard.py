@@ -9,9 +9,9 @@ from typing import Any, NoReturn, cast
 from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
-from goodbot.errors import GoodbotError, RetriableError, StoreError, UsageError
+from goodbot.base.errors import GoodbotError, RetriableError, StoreError, UsageError
 
-from goodbot_connectors.fields import Json
+from goodbot_connectors.kit.fields import Json
 
 logger = logging.getLogger(__name__)
 

@@ -13,11 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.buttons import rating
-from goodbot.commands import TABLE
-from goodbot.commands.base import find
-from goodbot.errors import UsageError
-from goodbot.events import (
+from goodbot.api.actions import rating
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     CommandEvent,
@@ -29,10 +26,13 @@ from goodbot.events import (
     RatingKind,
     UserRef,
 )
-from goodbot.redaction import redact
-from goodbot.text import clean
+from goodbot.base.errors import UsageError
+from goodbot.base.redact import redact
+from goodbot.base.text import clean
+from goodbot.commands import TABLE
+from goodbot.commands.base import find
 
-from goodbot_connectors.fields import Json, string
+from goodbot_connectors.kit.fields import Json, string
 
 CONNECTOR = "web"
 ACCOUNT = "local"

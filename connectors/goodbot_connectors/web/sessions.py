@@ -8,9 +8,9 @@ import json
 import secrets
 from dataclasses import dataclass
 
-from goodbot.connector import ConnectorHost
+from goodbot.api.connector import ConnectorHost
 
-from goodbot_connectors.fields import as_json, string
+from goodbot_connectors.kit.fields import as_json, string
 
 _SESSIONS = "sessions"
 _DAY = 86_400.0

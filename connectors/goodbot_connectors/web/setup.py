@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goodbot.setup import Check, ConnectorSetup, Identity
+from goodbot.api.setup import Check, ConnectorSetup, Identity
 
 
 class WebSetup(ConnectorSetup):

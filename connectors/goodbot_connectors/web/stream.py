@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from goodbot.connector import ReplyStream
-from goodbot.events import ChannelRef, MessageRef, Reply
-from goodbot.text import split
+from goodbot.api.connector import ReplyStream
+from goodbot.api.events import ChannelRef, MessageRef, Reply
+from goodbot.base.text import split
 
-from goodbot_connectors.stopping import StoppedError
+from goodbot_connectors.kit.cancellation import StoppedError
 from goodbot_connectors.web.entries import BOT, FAILED, WAITING, WRITING, Conversation, Entry
 
 STOPPED = "Stopped."

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from goodbot.base.errors import GoodbotError
+from goodbot.base.printing import say
 from goodbot.cli import parser
-from goodbot.errors import GoodbotError
-from goodbot.printing import say
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
-from goodbot.adapters import exporting, importing, manifest
-from goodbot.app import open_plugins
+from goodbot.api.model import ResolvedModel
+from goodbot.base.clock import SystemClock
+from goodbot.base.errors import UsageError
 from goodbot.cli import client, output
-from goodbot.clock import SystemClock
-from goodbot.errors import UsageError
-from goodbot.models import ResolvedModel, resolve
+from goodbot.daemon.app import open_plugins
+from goodbot.inference.models import resolve
+from goodbot.learning.adapters import exporting, importing, manifest
 
 
 def bring_in(arguments: argparse.Namespace) -> int:

@@ -6,8 +6,8 @@ import signal
 import sys
 from collections.abc import Collection
 
-from goodbot.errors import UsageError
-from goodbot.printing import say
+from goodbot.base.errors import UsageError
+from goodbot.base.printing import say
 
 
 def agrees(question: str, *, yes: bool) -> bool:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from goodbot.base.errors import BusyError, GoodbotError
+from goodbot.base.printing import say
 from goodbot.cli import output
-from goodbot.errors import BusyError, GoodbotError
-from goodbot.lock import socket_path
-from goodbot.printing import say
+from goodbot.config.lock import socket_path
 
 Progress = Callable[[Mapping[str, Any]], None]
 
@@ -76,7 +76,7 @@ def _alone(arguments: argparse.Namespace, args: list[str], progress: Progress) -
 
 def _agrees(arguments: argparse.Namespace) -> bool:
     from goodbot.cli.asking import agrees
-    from goodbot.home import replaced
+    from goodbot.config.layout import replaced
 
     question = (
         "Let the base model answer, and leave out all ratings so far?"

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from goodbot.base.printing import say
 from goodbot.cli import output
 from goodbot.cli.client import ask
-from goodbot.printing import say
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import shtab
 
+from goodbot.base.printing import say
 from goodbot.cli import parser
-from goodbot.printing import say
 
 
 def main(arguments: argparse.Namespace) -> int:

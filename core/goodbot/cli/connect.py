@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from goodbot.cli import init
-from goodbot.wizard.draft import Draft
+from goodbot.cli.setup.draft import Draft
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -8,16 +8,16 @@ import os
 from dataclasses import replace
 
 from goodbot import config
-from goodbot.app import open_plugins
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.printing import say
+from goodbot.base.suggest import instead
 from goodbot.cli import client, output
 from goodbot.cli.asking import agrees
+from goodbot.cli.uninstall import Leaving
+from goodbot.cli.uninstall.platforms import platforms
 from goodbot.config.file import ConfigFile
-from goodbot.errors import GoodbotError, UsageError
-from goodbot.leaving import Leaving
-from goodbot.leaving.platforms import platforms
-from goodbot.naming import instead
-from goodbot.printing import say
-from goodbot.secrets import SecretStore
+from goodbot.config.secrets import SecretStore
+from goodbot.daemon.app import open_plugins
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import TextIO
 
 from goodbot import config
+from goodbot.api.plugins import PluginHost
+from goodbot.base.errors import UsageError
+from goodbot.base.printing import say, say_json
+from goodbot.base.suggest import instead
 from goodbot.cli import client, output
+from goodbot.cli.setup.asked import flag_of
+from goodbot.cli.setup.dialogue import Dialogue, Left
+from goodbot.cli.setup.draft import OWN, Draft, Place
+from goodbot.cli.setup.flow import walk
+from goodbot.cli.setup.manifest import discard_manifest
+from goodbot.cli.setup.presets import preset_of
+from goodbot.cli.setup.save import save
+from goodbot.cli.setup.template import NEW
 from goodbot.config.file import ConfigFile
-from goodbot.errors import UsageError
-from goodbot.naming import instead
-from goodbot.plugins import PluginHost
-from goodbot.printing import say, say_json
-from goodbot.secrets import SecretStore
-from goodbot.wizard.asked import flag_of
-from goodbot.wizard.dialogue import Dialogue, Left
-from goodbot.wizard.draft import OWN, Draft, Place
-from goodbot.wizard.flow import walk
-from goodbot.wizard.manifest import discard_manifest
-from goodbot.wizard.presets import preset_of
-from goodbot.wizard.save import save
-from goodbot.wizard.template import NEW
+from goodbot.config.secrets import SecretStore
 
 _FLAGS = (
     "platform", "keep_token", "backend", "install", "model", "preset", "schedule", "owner", "start",
@@ -70,7 +70,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     except (Left, KeyboardInterrupt):
         dialogue.say("\nLeft. Nothing was written.")
         return 130
-    from goodbot.wizard import ending  # it needs the store, the first question does not
+    from goodbot.cli.setup import ending  # it needs the store, the first question does not
 
     result = ending.finish(dialogue, place, draft)
     if arguments.json:
@@ -80,7 +80,7 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
 
 def preview(arguments: argparse.Namespace, draft: Draft) -> int:
     """Say what connecting would change; nothing is asked and nothing changed."""
-    from goodbot.wizard import program
+    from goodbot.cli.setup import program
 
     place = look(arguments)
     _begin(draft, place, arguments)

@@ -7,15 +7,15 @@ import sys
 from dataclasses import asdict
 
 from goodbot import config
-from goodbot.app import open_plugins
-from goodbot.errors import MissingExtraError, UsageError
-from goodbot.naming import instead
-from goodbot.plugins import missing_modules
-from goodbot.printing import say, say_json
-from goodbot.secrets import Secrets, SecretStore
-from goodbot.setup import Manifest
-from goodbot.setups import prepared, setup_class
-from goodbot.wizard.manifest import explained
+from goodbot.api.plugins import missing_modules
+from goodbot.api.setup import Manifest
+from goodbot.base.errors import MissingExtraError, UsageError
+from goodbot.base.printing import say, say_json
+from goodbot.base.suggest import instead
+from goodbot.cli.connector_setup import prepared, setup_class
+from goodbot.cli.setup.manifest import explained
+from goodbot.config.secrets import Secrets, SecretStore
+from goodbot.daemon.app import open_plugins
 
 
 def main(arguments: argparse.Namespace) -> int:

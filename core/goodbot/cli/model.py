@@ -1,6 +1,6 @@
 """`goodbot model`: what is here to answer with, and `goodbot model use`: take one of them.
 
-What is proposed, found and downloaded is in `goodbot.models`; here it is shown and asked about.
+What is proposed, found and downloaded is in `goodbot.inference.models`; here it is shown and asked about.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
+from goodbot.base.errors import ConfigError, GoodbotError, UsageError
+from goodbot.base.printing import say
 from goodbot.cli import client, output
 from goodbot.cli.asking import agrees
 from goodbot.config.file import ConfigFile
-from goodbot.errors import ConfigError, GoodbotError, UsageError
-from goodbot.home import DATABASE
-from goodbot.models import choose
-from goodbot.models.choose import Proposal
-from goodbot.models.estimate import MOST
-from goodbot.models.obtain import Obtained, obtain
-from goodbot.printing import say
+from goodbot.config.layout import DATABASE
+from goodbot.inference.models import choose
+from goodbot.inference.models.choose import Proposal
+from goodbot.inference.models.estimate import MOST
+from goodbot.inference.models.obtain import Obtained, obtain
 
 
 class StoppedError(GoodbotError):
@@ -76,7 +76,7 @@ def proposed(arguments: argparse.Namespace, names: Sequence[str]) -> Proposal:
 
 def backends(settings: config.Config) -> list[str]:
     """The training backends that may be used, the preferred one first. Raises GoodbotError."""
-    from goodbot.plugins import PluginHost, choose_backend, missing_modules
+    from goodbot.api.plugins import PluginHost, choose_backend, missing_modules
 
     plugins = PluginHost()
     plugins.load_entry_points(settings.plugins.enable)
@@ -147,7 +147,7 @@ def _after(arguments: argparse.Namespace, got: Obtained) -> list[str]:
 
 def _restart(home: Path, pid: object) -> str:
     """How the running goodbot is started anew, as a command."""
-    from goodbot import service
+    from goodbot.cli import service
 
     try:
         status = service.status(home)

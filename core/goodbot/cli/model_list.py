@@ -7,16 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from goodbot import config
+from goodbot.api import model_shape
+from goodbot.base.errors import ConfigError, GoodbotError
+from goodbot.base.printing import printable
 from goodbot.cli import output
 from goodbot.cli.model import backends, gigabytes
-from goodbot.errors import ConfigError, GoodbotError
-from goodbot.models import architecture, catalogue, disk, resolve, servers
-from goodbot.models.directory import read_config
-from goodbot.models.disk import Weights
-from goodbot.models.estimate import estimate
-from goodbot.models.machine import Place, place
-from goodbot.models.servers import FoundServer
-from goodbot.printing import printable
+from goodbot.inference.models import catalogue, disk, resolve, servers
+from goodbot.inference.models.directory import read_config
+from goodbot.inference.models.disk import Weights
+from goodbot.inference.models.estimate import estimate
+from goodbot.inference.models.machine import Place, place
+from goodbot.inference.models.servers import FoundServer
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -47,9 +48,9 @@ def _weights(one: Weights, here: Place | None) -> dict[str, Any]:
     if here and not wrong:
         try:
             found = read_config(one.path)
-            wrong = architecture.unusable(found, here.backend)
-            doubt = architecture.doubt(found)
-            fits = estimate(architecture.read(found), here, one.bytes).fits
+            wrong = model_shape.unusable(found, here.backend)
+            doubt = model_shape.doubt(found)
+            fits = estimate(model_shape.read(found), here, one.bytes).fits
         except ConfigError as error:
             doubt = str(error)
     return {

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
-from goodbot.app import App, open_plugins
+from goodbot.api.plugins import PluginHost
+from goodbot.base.errors import ConfigError
 from goodbot.cli.client import Progress
 from goodbot.commands import TABLE, find
-from goodbot.control import execute as execute_locally
-from goodbot.errors import ConfigError
-from goodbot.plugins import PluginHost
-from goodbot.pressure import read_machine
+from goodbot.daemon.app import App, open_plugins
+from goodbot.daemon.control import execute as execute_locally
+from goodbot.learning.idle import read_machine
 
 _NO_MODEL = "goodbot is not running; no model is configured: `goodbot init` sets it up"
 

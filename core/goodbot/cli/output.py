@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from goodbot.printing import draw, say, say_json
-from goodbot.training import progress as told
+from goodbot.base.printing import draw, say, say_json
+from goodbot.learning.training import progress as told
 
 _LEAST = 6
 """Columns of the shortest bar, with a space on either side."""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.cli import words
-from goodbot.errors import GoodbotError, UsageError
 
 _MOTTO = "Good bot. Bad bot. It learns."
 _GLOBAL_VALUES = ("--home", "--config")
@@ -105,7 +105,7 @@ def _home(wanted: Path | None) -> Path:
             "this account has no home directory: name a directory for goodbot's data with "
             "GOODBOT_HOME or --home"
         ) from error
-    from goodbot.lock import finish_restore
+    from goodbot.config.lock import finish_restore
 
     finish_restore(home)
     if home.exists() and not home.is_dir():
@@ -152,7 +152,7 @@ def _take_globals_anywhere(commands: Commands[_Parser]) -> None:
 def _add_plugin_commands(commands: Commands[_Parser], argv: Sequence[str]) -> None:
     """Ask the plugins that this state directory's config enables."""
     from goodbot import config
-    from goodbot.plugins import PluginHost
+    from goodbot.api.plugins import PluginHost
 
     where = _Parser(add_help=False, allow_abbrev=False)
     _add_globals(where)

@@ -7,13 +7,13 @@ import asyncio
 from datetime import datetime
 from pathlib import Path
 
-from goodbot.backups.authority import WORDS
-from goodbot.backups.restore import Prepared, prepared, swap
+from goodbot.base.clock import SystemClock
+from goodbot.base.printing import say
 from goodbot.cli import output
 from goodbot.cli.asking import agrees, types
+from goodbot.cli.backup.authority import WORDS
+from goodbot.cli.backup.restore import Prepared, prepared, swap
 from goodbot.cli.offline import open_anyway
-from goodbot.clock import SystemClock
-from goodbot.printing import say
 
 
 def main(arguments: argparse.Namespace) -> int:

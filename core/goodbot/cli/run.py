@@ -16,20 +16,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from goodbot import cage, config, log
-from goodbot.app import App, open_plugins
-from goodbot.clock import SystemClock
+from goodbot import config
+from goodbot.base import cage, log
+from goodbot.base.clock import SystemClock
+from goodbot.base.descriptors import raise_limit
+from goodbot.base.errors import BusyError, GoodbotError, UsageError
+from goodbot.base.printing import say
+from goodbot.cli.service.supervision import Supervision
 from goodbot.config.file import ConfigFile
-from goodbot.control import SOCKET, ControlSocket
-from goodbot.descriptors import raise_limit
-from goodbot.errors import BusyError, GoodbotError, UsageError
-from goodbot.lock import HomeLock, prepare_home, socket_path
-from goodbot.models.directory import DEMO
-from goodbot.news import progress
-from goodbot.pressure import read_machine
-from goodbot.printing import say
-from goodbot.secrets import SecretStore
-from goodbot.service.supervision import Supervision
+from goodbot.config.lock import HomeLock, prepare_home, socket_path
+from goodbot.config.secrets import SecretStore
+from goodbot.conversation.notifications import progress
+from goodbot.daemon.app import App, open_plugins
+from goodbot.daemon.control import SOCKET, ControlSocket
+from goodbot.inference.models.directory import DEMO
+from goodbot.learning.idle import read_machine
 
 logger = logging.getLogger(__name__)
 

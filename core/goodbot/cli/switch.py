@@ -1,4 +1,4 @@
-"""`goodbot model switch NAME`: another base model, taught what was rated; see `goodbot.model_switch`.
+"""`goodbot model switch NAME`: another base model, taught what was rated; see `goodbot.learning.model_switch`.
 
 A running daemon does it while it answers, and starts again on the new model; without one this
 process does it. Ctrl-C leaves everything as it was.
@@ -14,13 +14,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from goodbot import config, models
+from goodbot import config
+from goodbot.base.errors import ConfigError, GoodbotError, UsageError
+from goodbot.base.printing import say
 from goodbot.cli import client, output
 from goodbot.cli.asking import agrees
 from goodbot.cli.model import fetch
 from goodbot.config import ModelConfig
-from goodbot.errors import ConfigError, GoodbotError, UsageError
-from goodbot.printing import say
+from goodbot.inference import models
 
 _COMES_UP_SECONDS = 900.0
 _LOOK_SECONDS = 0.2

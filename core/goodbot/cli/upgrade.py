@@ -13,12 +13,12 @@ import sys
 from importlib import metadata
 from typing import Any
 
-from goodbot import packages, processes
+from goodbot.base import packages, spawn
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.packages import NAME
+from goodbot.base.printing import printable, say
 from goodbot.cli import output
 from goodbot.cli.asking import agrees
-from goodbot.errors import GoodbotError, UsageError
-from goodbot.packages import NAME
-from goodbot.printing import printable, say
 
 _SECONDS = 60.0
 _DATA = (
@@ -64,15 +64,15 @@ def _back(arguments: argparse.Namespace) -> int:
     """One release back, after it was said what that gives up."""
     import asyncio
 
-    from goodbot.store import back
+    from goodbot.store import downgrade
 
-    given_up = asyncio.run(back.given_up(arguments.home))
+    given_up = asyncio.run(downgrade.given_up(arguments.home))
     if given_up:
         lost = "".join(f"\n  {line}" for line in given_up)
         say(f"Going back one release gives up{lost}", file=sys.stderr)
         if not agrees("Go back?", yes=arguments.yes):
             raise GoodbotError("nothing was changed")
-    text = asyncio.run(back.step_back(arguments.home))
+    text = asyncio.run(downgrade.step_back(arguments.home))
     data = {"given_up": list(given_up)}
     output.print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
@@ -81,14 +81,14 @@ def _back(arguments: argparse.Namespace) -> int:
 def _available(installed: str) -> str | None:
     """The newer version that pip would install; None if there is none. Raises GoodbotError."""
     command = (
-        *processes.python("-m", "pip"), "install", "--dry-run", "--no-deps",
+        *spawn.python("-m", "pip"), "install", "--dry-run", "--no-deps",
         "--ignore-installed",  # else pip is content with what is here when the index is silent
         "--only-binary", ":all:",  # no wheel, no answer: building one would run its code
         "--quiet", "--no-input", "--disable-pip-version-check", "--report", "-",
         f"{NAME}>={installed}",
     )  # fmt: skip
     try:
-        done = processes.run(*command, seconds=_SECONDS, environ=packages.install_environment())
+        done = spawn.run(*command, seconds=_SECONDS, environ=packages.install_environment())
     except TimeoutError:
         raise GoodbotError(
             f"the package index did not answer within {_SECONDS:.0f} s: try again later"

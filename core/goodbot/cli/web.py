@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from goodbot.base.errors import UsageError
 from goodbot.cli import output
 from goodbot.cli.client import call
-from goodbot.errors import UsageError
 
 
 def main(arguments: argparse.Namespace) -> int:

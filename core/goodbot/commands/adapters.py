@@ -7,18 +7,18 @@ import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from goodbot.adapters import importing, lineage, retention
+from goodbot.access.authorization import Grant
+from goodbot.api.server import BASE
+from goodbot.base.errors import AdapterError, ServerError, UsageError
+from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Command, Result
 from goodbot.commands.lineage import diff, listed, show, version_of
-from goodbot.commands.quarantine import reset, since
-from goodbot.errors import AdapterError, ServerError, UsageError
-from goodbot.naming import version_name
-from goodbot.news import states
-from goodbot.people.authorization import Grant
-from goodbot.server import BASE
-from goodbot.store import access
+from goodbot.commands.rollback_window import reset, since
+from goodbot.conversation.notifications import states
+from goodbot.learning.adapters import importing, lineage, retention
 from goodbot.store import adapters as versions
+from goodbot.store import settings
 
 _ACTIONS = "list, show, diff, pin, unpin, rollback, import, export"
 
@@ -177,7 +177,7 @@ async def rollback(call: Call) -> Result:
 
 
 async def _answering(call: Call, version: int) -> str:
-    off = bool(await call.services.store.read(lambda db: access.switch(db, "off")))
+    off = bool(await call.services.store.read(lambda db: settings.switch(db, "off")))
     return states.answering(version, off=off)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import aiosqlite
 
+from goodbot.access.authorization import person
+from goodbot.api.events import ChannelKind
 from goodbot.commands.base import Call
-from goodbot.events import ChannelKind
-from goodbot.people.authorization import person
-from goodbot.store import access
+from goodbot.store import settings
 
 NOT_ALLOWED = "not on the allowlist"
 
@@ -33,7 +33,7 @@ async def audit(call: Call, action: str, detail: Mapping[str, Any]) -> None:
 
     async def operation(db: aiosqlite.Connection) -> None:
         actor = await name(db, call, person(event.user))
-        if detail.get("refused") == NOT_ALLOWED and await access.recorded_since(
+        if detail.get("refused") == NOT_ALLOWED and await settings.recorded_since(
             db, actor, action, now - _DAY
         ):
             return
@@ -41,7 +41,7 @@ async def audit(call: Call, action: str, detail: Mapping[str, Any]) -> None:
         whole = {
             "args": " ".join(words), "channel": "private" if private else event.channel.id, **detail
         }  # fmt: skip
-        await access.record(db, actor, action, whole, now)
+        await settings.record(db, actor, action, whole, now)
 
     await s.store.write(operation)
 
@@ -52,4 +52,4 @@ async def name(db: aiosqlite.Connection, call: Call, word: str) -> str:
     connector, colon, id_ = word.partition(":")
     if not (colon and id_ and connector in authorization.connectors):
         return word
-    return word if authorization.is_owner(word) else await access.alias(db, word)
+    return word if authorization.is_owner(word) else await settings.alias(db, word)

@@ -7,35 +7,36 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from goodbot.clock import Clock
+from goodbot.access.authorization import Authorization, Grant
+from goodbot.api.events import Button, CommandEvent, UserRef
+from goodbot.base.clock import Clock
+from goodbot.base.platform_time import PlatformTime
+from goodbot.base.sampling import Sampling
 from goodbot.config import Config
-from goodbot.events import Button, CommandEvent, UserRef
-from goodbot.people.authorization import Authorization, Grant
-from goodbot.platform_time import PlatformTime
-from goodbot.sampling import Sampling
 from goodbot.store import Store
 
 if TYPE_CHECKING:
-    from goodbot.adapters import AdapterRegistry
+    from goodbot.access.direct_message import Courier
+    from goodbot.access.login import Logins
+    from goodbot.access.notices import Notices
+    from goodbot.api.connector import Connector
+    from goodbot.api.plugins import PluginHost
+    from goodbot.api.server import Server
     from goodbot.commands.confirm import Confirmations
-    from goodbot.comparing.comparer import Comparer
-    from goodbot.comparing.side_by_side import SideBySide
-    from goodbot.comparing.spare import SpareTime
-    from goodbot.connector import Connector
-    from goodbot.dispatcher import Dispatcher
-    from goodbot.model_switch import ModelSwitch
-    from goodbot.news import Courier, OwnerNews
-    from goodbot.people.erasure import Eraser
-    from goodbot.people.login import Logins
-    from goodbot.people.notices import Notices
-    from goodbot.plugins import PluginHost
-    from goodbot.server import Server
-    from goodbot.serving.canary import Canary
-    from goodbot.serving.presence import Presence
-    from goodbot.training.scheduler import Scheduler
-    from goodbot.training.tenancy import Tenancy
-    from goodbot.training.trainer import Trainer
-    from goodbot.web.http import Http
+    from goodbot.conversation.ingest import Dispatcher
+    from goodbot.conversation.notifications import OwnerNews
+    from goodbot.conversation.presence import Presence
+    from goodbot.daemon.http.http import Http
+    from goodbot.learning.adapters import AdapterRegistry
+    from goodbot.learning.adapters.erasure import Eraser
+    from goodbot.learning.canary import Canary
+    from goodbot.learning.evaluation.ab_test import Comparer
+    from goodbot.learning.evaluation.idle import SpareTime
+    from goodbot.learning.evaluation.side_by_side import SideBySide
+    from goodbot.learning.model_switch import ModelSwitch
+    from goodbot.learning.training.memory_sharing import Tenancy
+    from goodbot.learning.training.scheduler import Scheduler
+    from goodbot.learning.training.trainer import Trainer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 
+from goodbot.access.authorization import Grant, person
+from goodbot.api.events import ChannelKind, ChannelRef
+from goodbot.base.errors import UsageError
+from goodbot.base.suggest import instead
 from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import UsageError
-from goodbot.events import ChannelKind, ChannelRef
-from goodbot.naming import instead
-from goodbot.people.authorization import Grant, person
 from goodbot.store import channels
 
 _USAGE = "say `channels`, `channels enable CONNECTOR:ID` or `channels disable CONNECTOR:ID`"

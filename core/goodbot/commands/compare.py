@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from goodbot.access.authorization import Grant, person
+from goodbot.api.connector import Capability
+from goodbot.api.events import ChannelKind
+from goodbot.base.errors import UsageError
+from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Command, Result, Services
-from goodbot.comparing import blind, side_by_side
-from goodbot.connector import Capability
-from goodbot.errors import UsageError
-from goodbot.events import ChannelKind
-from goodbot.naming import version_name
-from goodbot.people.authorization import Grant, person
-from goodbot.store import access, comparisons, news
+from goodbot.learning.evaluation import blind, side_by_side
+from goodbot.store import comparisons, news, settings
 from goodbot.store.comparisons import Comparison, Pair
 
 _USAGE = (
@@ -65,7 +65,7 @@ async def _question(call: Call, said: str = "") -> Result:
         why = _why_not(found, pairs, await later(call.services, found))
         return Result(text=f"{said} {why}".strip(), data={"question": None})
     seen = _seen(call, waiting)
-    await call.services.store.write(lambda db: access.tell_once(db, seen))
+    await call.services.store.write(lambda db: settings.tell_once(db, seen))
     opening = [said or blind.invitation(found)]
     first, second = blind.answers(waiting)
     data: dict[str, Any] = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from goodbot.buttons import run
-from goodbot.clock import Clock
+from goodbot.access.authorization import person
+from goodbot.api.actions import run
+from goodbot.api.events import ChannelKind
+from goodbot.base.clock import Clock
 from goodbot.commands.base import Call, Result
-from goodbot.events import ChannelKind
-from goodbot.people.authorization import person
 
 SECONDS = 60.0
 _OPEN = 1000

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from goodbot.api.events import ChannelKind
+from goodbot.base.errors import UsageError
+from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Result
-from goodbot.errors import UsageError
-from goodbot.events import ChannelKind
-from goodbot.naming import version_name
-from goodbot.store import set_aside
-from goodbot.training.tenancy import Sharing, told
+from goodbot.learning.training.memory_sharing import Sharing, told
+from goodbot.store import quarantined
 
 FLAG = "--dry-run"
 
@@ -23,7 +23,7 @@ async def dry_run(call: Call) -> Result:
         raise UsageError(f"it tells much of others: write `train {FLAG}` to me privately")
     readiness = await s.scheduler.readiness()
     standing = await s.scheduler.standing()
-    aside = await s.store.read(lambda db: set_aside.listed(db, s.model))
+    aside = await s.store.read(lambda db: quarantined.listed(db, s.model))
     prospect = await s.trainer.dry_run(busy=s.scheduler.training)
     data: dict[str, Any] = {
         "model": s.model, "learning": s.learning or None, **asdict(prospect),

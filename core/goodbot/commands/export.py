@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
+from goodbot.access.authorization import Grant
+from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import GoodbotError
-from goodbot.people.authorization import Grant
 from goodbot.store import exporting
 
 

@@ -8,18 +8,18 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from goodbot.adapters import lineage, manifest
-from goodbot.adapters.examining import Distance, examine
+from goodbot.api.server import BASE
+from goodbot.base.errors import AdapterError, UsageError
+from goodbot.base.proportions import wilson
+from goodbot.base.spawn import child_environment
 from goodbot.commands.base import Call, Result
-from goodbot.errors import AdapterError, UsageError
-from goodbot.intervals import wilson
-from goodbot.news import states
-from goodbot.news.owners import counted, kept
-from goodbot.processes import child_environment
-from goodbot.server import BASE
-from goodbot.store import acceptance, access, news, runs
+from goodbot.conversation.notifications import states
+from goodbot.conversation.notifications.owners import counted, kept
+from goodbot.learning.adapters import lineage, manifest
+from goodbot.learning.adapters.examining import Distance, examine
+from goodbot.store import acceptance, news, runs, settings
 from goodbot.store.adapters import AdapterRow
-from goodbot.store.claimable import Pool
+from goodbot.store.training_pool import Pool
 
 _ALL = 1_000_000
 _VERDICT = 60
@@ -119,7 +119,7 @@ async def show(call: Call, words: Sequence[str]) -> Result:
         lines.append(f"imported: {known.source if known else 'from elsewhere'}")
     if told:
         lines.append(told.text)
-    off = bool(await s.store.read(lambda db: access.switch(db, "off")))
+    off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     if row.version == active and not row.tainted:
         lines.append(states.answering(row.version, off=off))
     lines += _state(row)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import aiosqlite
 
+from goodbot.access import linking, pairing
+from goodbot.access.authorization import Grant, person
+from goodbot.api.events import ChannelKind
+from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import UsageError
-from goodbot.events import ChannelKind
-from goodbot.people import linking, pairing
-from goodbot.people.authorization import Grant, person
-from goodbot.store import access
+from goodbot.store import settings
 
 
 async def link(call: Call) -> Result:
@@ -49,8 +49,8 @@ async def _join(call: Call) -> Result:
         if first == who:
             return "", "that is your code for your *other* account: type it there"
         together = await linking.join(db, s.registry.scope, first, who, now)
-        await access.record(
-            db, await access.alias(db, who), "link", {"accounts": len(together)}, now
+        await settings.record(
+            db, await settings.alias(db, who), "link", {"accounts": len(together)}, now
         )
         return first, ""
 
@@ -71,7 +71,7 @@ async def unlink(call: Call) -> Result:
     async def operation(db: aiosqlite.Connection) -> bool:
         apart = await linking.part(db, s.authorization, s.registry.scope, who, now)
         if apart:
-            await access.record(db, await access.alias(db, who), "unlink", {}, now)
+            await settings.record(db, await settings.alias(db, who), "unlink", {}, now)
         return apart
 
     if not await s.store.write(operation):

@@ -9,12 +9,12 @@ from datetime import datetime
 import aiosqlite
 
 from goodbot import config
+from goodbot.access import linking, pairing
+from goodbot.access.authorization import LEVELS, WEB, Grant, Granted, person
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.suggest import TERMINAL, instead
 from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import GoodbotError, UsageError
-from goodbot.naming import TERMINAL, instead
-from goodbot.people import linking, pairing
-from goodbot.people.authorization import LEVELS, WEB, Grant, Granted, person
-from goodbot.store import access, people, turns
+from goodbot.store import people, settings, turns
 
 _USAGE = (
     "say `people`, `people grant owner|rater|talker PERSON`, `people revoke PERSON`, or at the machine "
@@ -110,7 +110,7 @@ async def _own(call: Call, who: str, *, joined: bool) -> Result:
             await linking.adopt(db, s.authorization, s.registry.scope, by, who, now)
         else:
             await linking.part(db, s.authorization, s.registry.scope, who, now)
-        return await access.withholds(db, [who])
+        return await settings.withholds(db, [who])
 
     silent = await s.store.write(operation)
     s.scheduler.wake()

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import aiosqlite
 
+from goodbot.access import linking
+from goodbot.access.authorization import Grant, origin, person
+from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands import confirm
 from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Command, Result, Services
-from goodbot.errors import GoodbotError, UsageError
-from goodbot.home import beside, replaced
-from goodbot.people import linking
-from goodbot.people.authorization import Grant, origin, person
-from goodbot.people.erasure import delete_replaced
-from goodbot.store import access, exporting, forgetting, people
+from goodbot.config.layout import beside, replaced
+from goodbot.learning.adapters.erasure import delete_replaced
+from goodbot.store import exporting, forgetting, people, settings
 
 _FORGET = "say `forget me`"
 _FORGET_ANYBODY = f"{_FORGET}, or `forget PERSON` (CONNECTOR:ID, see `people`)"
@@ -34,7 +34,7 @@ async def share(call: Call) -> Result:
         all_here = s.authorization.may(call.user, Grant.ADMINISTER)
         accounts = await linking.here(db, s.authorization, who) if all_here else [who]
         for account in accounts:
-            await access.set_share(db, account, on, s.clock.now(), own=account == who)
+            await settings.set_share(db, account, on, s.clock.now(), own=account == who)
         return accounts
 
     accounts = await s.store.write(operation)
@@ -104,7 +104,7 @@ async def _forget(call: Call, who: str) -> Result:
             "of": of, "answers": done.answers, "ratings": done.ratings, "quoted": done.quoted,
             "versions": list(done.versions),
         }  # fmt: skip
-        await access.record(db, actor, "forget", detail, now)
+        await settings.record(db, actor, "forget", detail, now)
         return done
 
     done = await s.store.write(operation)

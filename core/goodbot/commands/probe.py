@@ -6,11 +6,11 @@ import contextlib
 import os
 
 from goodbot import __version__
+from goodbot.access.authorization import Grant
+from goodbot.api.server import BASE, Generated, GenerateRequest, Server
+from goodbot.base.errors import ServerError
+from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import ServerError
-from goodbot.naming import version_name
-from goodbot.people.authorization import Grant
-from goodbot.server import BASE, Generated, GenerateRequest, Server
 
 _PROMPTS = ("Hello! Who are you?", "Say one sentence about the weather.")
 _TOKENS = 8

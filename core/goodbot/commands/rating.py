@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 
 import aiosqlite
 
+from goodbot.access.authorization import Grant, person
+from goodbot.api.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.api.labels import STARS, star_value
+from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import UsageError
-from goodbot.events import ChannelRef, Outcome, RatingEvent, RatingKind, Receipt
-from goodbot.people.authorization import Grant, person
-from goodbot.ratings import STARS, star_value
 from goodbot.store import feedback, ledger, people, turns
 
 _STARS = tuple(str(count) for count in range(STARS + 1))

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from goodbot import buttons
+from goodbot.access import strangers
+from goodbot.access.authorization import Grant, person
+from goodbot.api import actions
+from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
+from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Command, Result, Services, find
-from goodbot.errors import GoodbotError, UsageError, boundary
-from goodbot.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
-from goodbot.people import strangers
-from goodbot.people.authorization import Grant, person
 from goodbot.store import channels, forgetting, inbox
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class CommandRunner:
 
     async def handle(self, event: Event) -> None:
         """Run a command of the inbox, close it there with its receipt, and acknowledge it."""
-        typed = buttons.typed(event) if isinstance(event, PressEvent) else event
+        typed = actions.typed(event) if isinstance(event, PressEvent) else event
         assert isinstance(typed, CommandEvent)  # noqa: S101  the dispatcher sorts
         command = find(self._table, typed.name)
         if command is not None and command.grant is Grant.ADMINISTER:

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from goodbot.access import pairing
+from goodbot.access.authorization import Grant
+from goodbot.api.events import ChannelKind, RatingKind
+from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Command, Result
 from goodbot.commands.compare import later
-from goodbot.comparing import report
-from goodbot.events import ChannelKind, RatingKind
-from goodbot.naming import version_name
-from goodbot.news import states
-from goodbot.news.alarms import described
-from goodbot.people import pairing
-from goodbot.people.authorization import Grant
-from goodbot.serving.canary import Standing
-from goodbot.serving.witness import Righted
-from goodbot.store import access, adapters, feedback, runs, set_aside, suspects, turns
-from goodbot.training import progress as told
-from goodbot.training.tenancy import Sharing
+from goodbot.conversation.notifications import states
+from goodbot.conversation.notifications.alarms import described
+from goodbot.inference.servers.health import Righted
+from goodbot.learning.canary import Standing
+from goodbot.learning.evaluation import report
+from goodbot.learning.training import progress as told
+from goodbot.learning.training.memory_sharing import Sharing
+from goodbot.store import adapters, feedback, quarantined, runs, settings, turns, vote_history
 
 _SHOWN = 60
 _NEWS_SECONDS = 86400.0
@@ -33,8 +33,8 @@ async def status(call: Call) -> Result:
     active = await s.registry.active()
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope))
     standing = await s.scheduler.standing()
-    off = bool(await s.store.read(lambda db: access.switch(db, "off")))
-    paused = bool(await s.store.read(lambda db: access.switch(db, "paused")))
+    off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
+    paused = bool(await s.store.read(lambda db: settings.switch(db, "paused")))
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
     question = await s.comparer.current()
     compared = await report.of(s.store, s.comparer.pool, question, await later(s, question))
@@ -65,14 +65,14 @@ async def status(call: Call) -> Result:
         "turned_away": s.http.turned_away,
         "descriptors": s.http.descriptors.trouble,
         "set_aside": [
-            asdict(one) for one in await s.store.read(lambda db: set_aside.listed(db, s.model))
+            asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model))
         ],
         "reward": s.config.training.reward, "learning": s.learning or None,
         "sampling": {**s.sampling.data(), "text": str(s.sampling)},
         "thinking": s.thinks,
         "alarms": [
             {**asdict(alarm), "text": described(alarm)}
-            for alarm in await s.store.read(lambda db: suspects.alarmed(db, s.registry.scope))
+            for alarm in await s.store.read(lambda db: vote_history.alarmed(db, s.registry.scope))
         ],
         "pairing_locked": await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         **compared.data(),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from goodbot.access.authorization import Grant
+from goodbot.api.turns import Turn
+from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import UsageError
-from goodbot.people.authorization import Grant
 from goodbot.store import turns
-from goodbot.turns import Turn
 
 
 async def thought(call: Call) -> Result:

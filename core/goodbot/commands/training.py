@@ -8,17 +8,17 @@ from functools import partial
 
 import aiosqlite
 
+from goodbot.access.authorization import Grant, person
+from goodbot.api.events import ChannelKind
+from goodbot.base.errors import TrainingError, UsageError
+from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.commands.dry_run import FLAG, dry_run
-from goodbot.errors import TrainingError, UsageError
-from goodbot.events import ChannelKind
-from goodbot.naming import version_name
-from goodbot.news import LiveMessage
-from goodbot.news.owners import news_key
-from goodbot.people.authorization import Grant, person
-from goodbot.store import access, set_aside
-from goodbot.training.going_live import Verdict
-from goodbot.training.scheduler import CANCELLED
+from goodbot.conversation.notifications import LiveMessage
+from goodbot.conversation.notifications.owners import news_key
+from goodbot.learning.training.publish import Verdict
+from goodbot.learning.training.scheduler import CANCELLED
+from goodbot.store import quarantined, settings
 
 _STOPPED = "the training was stopped; `status` says whether it goes on"
 _NOTHING = "Nothing has changed."
@@ -109,7 +109,7 @@ async def _watched(call: Call, run: asyncio.Task[Verdict], message: LiveMessage)
         said = await message.end(text)
         if said and told and verdict:
             key = news_key(verdict.run, who)
-            await s.store.write(lambda db: access.tell_once(db, key))
+            await s.store.write(lambda db: settings.tell_once(db, key))
     finally:
         s.courier.watching.discard(who)
     return Result(text="" if said or told else text)
@@ -188,7 +188,7 @@ async def cancel(call: Call) -> Result:
 async def release(call: Call) -> Result:
     """Let in again what trainings have set aside."""
     s = call.services
-    count = await s.store.write(lambda db: set_aside.release(db, s.model))
+    count = await s.store.write(lambda db: quarantined.release(db, s.model))
     s.scheduler.wake()
     if not count:
         return Result(text="No answers are left out of training.", data={"released": 0})
@@ -227,13 +227,13 @@ async def _state(call: Call, text: str) -> Result:
 
 
 async def _is_set(call: Call, switch: str) -> bool:
-    return bool(await call.services.store.read(lambda db: access.switch(db, switch)))
+    return bool(await call.services.store.read(lambda db: settings.switch(db, switch)))
 
 
 async def _switch(call: Call, **switches: str) -> None:
     async def operation(db: aiosqlite.Connection) -> None:
         for name, value in switches.items():
-            await access.set_switch(db, name, value)
+            await settings.set_switch(db, name, value)
 
     await call.services.store.write(operation)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from goodbot.access import login
+from goodbot.access.authorization import WEB, Grant, person
+from goodbot.api.events import ChannelKind
+from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.suggest import TERMINAL
 from goodbot.commands.base import Call, Command, Result
-from goodbot.errors import GoodbotError, UsageError
-from goodbot.events import ChannelKind
-from goodbot.naming import TERMINAL
-from goodbot.people import login
-from goodbot.people.authorization import WEB, Grant, person
 
 SIGN_OUT = "sign-out"
 _SHOWN_TO_NOBODY = "Open it within ten minutes; it works once. Show it to nobody."

@@ -9,15 +9,15 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from goodbot.access.authorization import Grant
+from goodbot.api.events import Message
+from goodbot.api.server import BASE, GenerateRequest
+from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Command, Result, Services
 from goodbot.commands.status import left_out
-from goodbot.errors import GoodbotError
-from goodbot.events import Message
-from goodbot.news import states
-from goodbot.news.owners import counted, kept
-from goodbot.people.authorization import Grant
-from goodbot.server import BASE, GenerateRequest
-from goodbot.store import access, adapters, news, runs, set_aside
+from goodbot.conversation.notifications import states
+from goodbot.conversation.notifications.owners import counted, kept
+from goodbot.store import adapters, news, quarantined, runs, settings
 
 _PROMPTS = 3
 _SECONDS = 60.0
@@ -48,7 +48,7 @@ async def _why(call: Call) -> Result:
     if active == BASE:
         return await _untrained(s)
     line = await _lineage(s, active)
-    off = bool(await s.store.read(lambda db: access.switch(db, "off")))
+    off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     cause, gate = await s.store.read(lambda db: news.cause(db, line[-1].run or 0))
     own, earlier = [
         await s.store.read(lambda db, ids=[row.run or 0 for row in rows]: news.material(db, ids))
@@ -62,7 +62,7 @@ async def _why(call: Call) -> Result:
     if line[-1].tainted:
         lines.append(f"It answers until it is replaced: {line[-1].tainted}.")
     lines += _facts(own, cause, gate)
-    aside = await s.store.read(lambda db: set_aside.listed(db, s.model))
+    aside = await s.store.read(lambda db: quarantined.listed(db, s.model))
     lines += left_out([asdict(one) for one in aside])
     if len(line) > 1:
         lines.append(f"The versions before it learnt from {counted(earlier)}.")
@@ -83,7 +83,7 @@ async def _why(call: Call) -> Result:
 async def _untrained(s: Services) -> Result:
     """What there is to say while the base model answers: of the version that waits, if there is one."""
     readiness = await s.scheduler.readiness()
-    off = bool(await s.store.read(lambda db: access.switch(db, "off")))
+    off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     rows = await s.registry.rows()
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope, model=s.model))
     now = states.Now(model=s.model, active=BASE, off=off)

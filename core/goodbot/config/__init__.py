@@ -1,6 +1,6 @@
 """The configuration: one TOML file → frozen sections. Unknown keys and wrong types are errors.
 
-Tokens are never in the file (see `goodbot.secrets`). `sections` lists what can be set, `toml` reads
+Tokens are never in the file (see `goodbot.config.secrets`). `sections` lists what can be set, `toml` reads
 it, `file` changes it for a person.
 """
 
@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from goodbot import cage, sampling
+from goodbot.base import cage, sampling
+from goodbot.base.errors import ConfigError
 from goodbot.config import http
 from goodbot.config.hours import Hours, is_clock_time
 from goodbot.config.sections import (
@@ -32,7 +33,6 @@ from goodbot.config.sections import (
     TrainingConfig,
 )
 from goodbot.config.toml import Where, read, section
-from goodbot.errors import ConfigError
 
 __all__ = [
     "AdaptersConfig",

@@ -14,9 +14,9 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from goodbot import config
+from goodbot.base.errors import ConfigError
+from goodbot.config.lock import changing, prepare_home
 from goodbot.config.toml import read
-from goodbot.errors import ConfigError
-from goodbot.lock import changing, prepare_home
 
 
 class ConfigFile:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from goodbot.errors import ConfigError
-from goodbot.naming import instead
+from goodbot.base.errors import ConfigError
+from goodbot.base.suggest import instead
 
 T = TypeVar("T")
 _SECRET = ("token", "secret", "password", "api_key", "apikey")

@@ -21,14 +21,14 @@ from typing import TypeVar
 
 import aiosqlite
 
-from goodbot.errors import StoreDamagedError, StoreError
-from goodbot.ratings import RewardPolicy
+from goodbot.api.rewards import RewardPolicy
+from goodbot.base.errors import StoreDamagedError, StoreError
 from goodbot.store import soundness, teaching
+from goodbot.store.commit_queue import Operation, Writer, explain, is_damage
 from goodbot.store.connection import connect, set_pragmas
-from goodbot.store.direct import Quick
+from goodbot.store.inline import Quick
 from goodbot.store.migrate import check, migrate
 from goodbot.store.query import fetch, first
-from goodbot.store.writer import Operation, Writer, explain, is_damage
 
 T = TypeVar("T")
 _LOOK_SECONDS = 10.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store.claimable import Pool
 from goodbot.store.query import fetch
+from goodbot.store.training_pool import Pool
 
 _NEWEST = 5000
 """Rated answers that are looked at."""

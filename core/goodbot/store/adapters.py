@@ -9,7 +9,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import access, codec, ledger
+from goodbot.store import codec, ledger, settings
 from goodbot.store.query import fetch, first
 
 PINNED = "the version that answers is pinned"
@@ -220,7 +220,7 @@ async def mark(
     rows = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
     for model, version in rows:
         if version in fresh:
-            await access.set_switch(db, retrain_switch(model), reason)
+            await settings.set_switch(db, retrain_switch(model), reason)
     return fresh
 
 

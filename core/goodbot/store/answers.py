@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import aiosqlite
 
-from goodbot.events import Event
+from goodbot.api.events import Event
+from goodbot.api.turns import Turn
 from goodbot.store import forgetting, inbox, retries, turns
 from goodbot.store.retries import Retry
-from goodbot.turns import Turn
 
 
 async def insert(

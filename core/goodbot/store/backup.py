@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from goodbot.errors import NewerDataError, StoreError, StoreFullError
-from goodbot.home import APPLICATION_ID
-from goodbot.store.writer import explain
+from goodbot.base.errors import NewerDataError, StoreError, StoreFullError
+from goodbot.config.layout import APPLICATION_ID
+from goodbot.store.commit_queue import explain
 
 _MARGIN = 1024 * 1024
 """Bytes that must stay free on the disk."""

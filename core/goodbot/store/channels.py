@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.events import ChannelRef
+from goodbot.api.events import ChannelRef
 from goodbot.store.query import fetch, first
 
 CONFIG = "config"

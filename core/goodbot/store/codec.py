@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from goodbot.events import (
+from goodbot.api.events import (
     Button,
     ChannelKind,
     ChannelRef,
@@ -21,7 +21,7 @@ from goodbot.events import (
     Receipt,
     UserRef,
 )
-from goodbot.sampling import UNFILTERED, Filters
+from goodbot.base.sampling import UNFILTERED, Filters
 
 _OPEN_EVENTS: dict[str, type[Event]] = {
     "message": MessageEvent, "command": CommandEvent, "press": PressEvent,

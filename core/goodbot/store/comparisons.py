@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.sampling import Filters
-from goodbot.server import Generated
+from goodbot.api.server import Generated
+from goodbot.api.turns import Turn
+from goodbot.base.sampling import Filters
 from goodbot.store import adapters, codec, runs, turns
-from goodbot.store.claimable import Pool
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import Row, fetch, first
-from goodbot.turns import Turn
+from goodbot.store.training_pool import Pool
 
 CHOICES = ("old", "new", "same", "skip")
 WAITS = (

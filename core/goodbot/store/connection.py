@@ -9,8 +9,8 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.errors import StoreError
-from goodbot.ratings import RewardPolicy
+from goodbot.api.rewards import RewardPolicy
+from goodbot.base.errors import StoreError
 from goodbot.store import teaching
 from goodbot.store.query import fetch, first
 

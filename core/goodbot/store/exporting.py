@@ -11,8 +11,8 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.own_model import without_form
-from goodbot.store import codec, comparisons, feedback, quarantine, teaching, turns
+from goodbot.api.completions import without_form
+from goodbot.store import codec, comparisons, feedback, rollback_window, teaching, turns
 from goodbot.store.query import fetch
 
 EXPORTS = "exports"
@@ -31,7 +31,7 @@ async def rated(db: aiosqlite.Connection) -> list[dict[str, Any]]:
         "SELECT id, (SELECT instead_of FROM retries WHERE turn = turns.id),"  # noqa: S608
         f" (SELECT {teaching.OPINIONS} FROM labels l WHERE l.turn = turns.id)"
         " FROM turns WHERE rated > 0 OR EXISTS (SELECT 1 FROM events e"
-        f" WHERE e.turn = turns.id AND e.kind IN ('comment', 'better') AND {quarantine.STANDS})"
+        f" WHERE e.turn = turns.id AND e.kind IN ('comment', 'better') AND {rollback_window.STANDS})"
         f" OR id IN (SELECT turn FROM pairs WHERE {comparisons.CHOSEN})"
         " ORDER BY seq",
     )
@@ -66,7 +66,7 @@ async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
     """By turn, the pairs between which somebody has chosen, oldest first, as JSON takes them.
 
     `preferred` is the version whose answer was the better one, null where both were the same. Token
-    ids and log-probs (at `temperature`, by `filters`; see `goodbot.turns.Turn`) are empty where the server
+    ids and log-probs (at `temperature`, by `filters`; see `goodbot.api.turns.Turn`) are empty where the server
     did not tell them.
     """
     rows = await fetch(

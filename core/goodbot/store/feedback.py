@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.events import Message, RatingKind
-from goodbot.store import codec, quarantine
-from goodbot.store.claimable import Pool
+from goodbot.api.events import Message, RatingKind
+from goodbot.store import codec, rollback_window
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
+from goodbot.store.training_pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +48,7 @@ async def remarks(db: aiosqlite.Connection, turns: Sequence[str]) -> list[Remark
         db,
         "SELECT e.turn, e.kind, e.rater, e.text, e.received_at FROM events e"  # noqa: S608
         " WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind IN ('comment', 'better')"
-        f" AND {quarantine.STANDS} ORDER BY e.time_ms, e.tiebreak, e.seq",
+        f" AND {rollback_window.STANDS} ORDER BY e.time_ms, e.tiebreak, e.seq",
         (codec.dump_json(list(turns)),),
     )
     return [
@@ -70,7 +70,7 @@ async def preferences(db: aiosqlite.Connection, pool: Pool) -> list[Preference]:
     typed = await fetch(
         db,
         "SELECT t.id, t.messages, e.text, t.response, e.rater FROM events e"  # noqa: S608
-        f" JOIN turns t ON t.id = e.turn WHERE e.kind = 'better' AND {quarantine.STANDS} AND {may}"
+        f" JOIN turns t ON t.id = e.turn WHERE e.kind = 'better' AND {rollback_window.STANDS} AND {may}"
         " ORDER BY e.time_ms, e.tiebreak, e.seq",
         pool.values(),
     )

@@ -2,7 +2,7 @@
 
 Everything happens in one transaction: the runs and adapters that learnt from them are marked
 first, while the rows that prove it are there, then the rows go. Erasing the marked adapters'
-files, and the free space of the database, comes after (`goodbot.people.erasure`).
+files, and the free space of the database, comes after (`goodbot.learning.adapters.erasure`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store import access, adapters, codec, people, retries, teaching, turns
+from goodbot.api.turns import Turn
+from goodbot.store import adapters, codec, people, retries, settings, teaching, turns
 from goodbot.store.query import fetch
-from goodbot.turns import Turn
 
 FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
 """`tainted` of an adapter whose files are to be erased."""
@@ -67,7 +67,7 @@ async def forget(
     await _clear_inbox(db, persons)
     await _delete_person(db, persons, keep_grants, keep_silent)
     for who in persons:
-        await access.set_switch(db, f"{_TELL}{who}", "1")
+        await settings.set_switch(db, f"{_TELL}{who}", "1")
     await erase(db)
     return Forgotten(
         people=tuple(persons), answers=len(mine), ratings=ratings, quoted=len(quoting),
@@ -77,14 +77,14 @@ async def forget(
 
 async def erase(db: aiosqlite.Connection) -> None:
     """What was deleted is to be wiped from the disk, too; each time the switch says another number."""
-    before = await access.switch(db, ERASE)
-    await access.set_switch(db, ERASE, str(int(before or 0) + 1))
+    before = await settings.switch(db, ERASE)
+    await settings.set_switch(db, ERASE, str(int(before or 0) + 1))
 
 
 async def wiped(db: aiosqlite.Connection, seen: str) -> None:
     """What was deleted when the switch said `seen` is wiped; what went since is not."""
-    if await access.switch(db, ERASE) == seen:
-        await access.set_switch(db, ERASE, "")
+    if await settings.switch(db, ERASE) == seen:
+        await settings.set_switch(db, ERASE, "")
 
 
 async def to_tell(db: aiosqlite.Connection) -> list[str]:
@@ -95,7 +95,7 @@ async def to_tell(db: aiosqlite.Connection) -> list[str]:
 
 async def told(db: aiosqlite.Connection, who: str) -> None:
     """Their connector has forgotten them, too; what it deleted may still lie in the free space."""
-    await access.set_switch(db, f"{_TELL}{who}", "")
+    await settings.set_switch(db, f"{_TELL}{who}", "")
     await erase(db)
 
 
@@ -271,7 +271,7 @@ async def _delete_person(
             await db.execute("DELETE FROM withheld WHERE person = ?", (who,))
         # What somebody was told is kept under words one of which is their key.
         notes = "DELETE FROM told WHERE instr(' ' || person || ' ', ' ' || ? || ' ') > 0 AND person <> ?"
-        await db.execute(notes, (who, access.own_note(who, "off") if who in silent else ""))
+        await db.execute(notes, (who, settings.own_note(who, "off") if who in silent else ""))
         if who not in keep:
             await people.revoke(db, who)
         for table, column in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import aiosqlite
 
-from goodbot.events import Event, Receipt
+from goodbot.api.events import Event, Receipt
 from goodbot.store import codec
 from goodbot.store.query import fetch, first
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import aiosqlite
 
 from goodbot.store import codec, soundness
+from goodbot.store.commit_queue import explain
 from goodbot.store.connection import connect
 from goodbot.store.consent import ALWAYS
 from goodbot.store.migrate import check, migrations
 from goodbot.store.query import fetch, first
-from goodbot.store.writer import explain
 
 
 @asynccontextmanager

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.events import OrderKey, RatingEvent, RatingKind, Receipt
-from goodbot.ratings import LedgerEvent, Opinion, fold, is_stars
-from goodbot.store import codec, people, quarantine, retries, teaching
+from goodbot.api.events import OrderKey, RatingEvent, RatingKind, Receipt
+from goodbot.api.labels import LedgerEvent, Opinion, fold, is_stars
+from goodbot.store import codec, people, retries, rollback_window, teaching
 from goodbot.store.query import fetch
 
 
@@ -154,7 +154,7 @@ _FOLDED = (
     " LEFT JOIN labels l ON (l.turn, l.rater) = (:turn, who.identity)"
     " LEFT JOIN events e ON e.turn = :turn AND e.rater IN"
     " (SELECT who.identity UNION ALL SELECT person FROM links WHERE identity = who.identity)"
-    f" AND NOT ({quarantine.COVERED})"
+    f" AND NOT ({rollback_window.COVERED})"
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import aiosqlite
 
-from goodbot.events import MessageRef
+from goodbot.api.events import MessageRef
 from goodbot.store.ledger import LabelChange, refold
 from goodbot.store.query import fetch
 

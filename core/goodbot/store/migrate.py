@@ -12,8 +12,8 @@ from pathlib import Path
 
 import aiosqlite
 
-from goodbot.errors import StoreError
-from goodbot.home import APPLICATION_ID
+from goodbot.base.errors import StoreError
+from goodbot.config.layout import APPLICATION_ID
 from goodbot.store import backup
 from goodbot.store.query import fetch, first
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.events import ChannelKind, ChannelRef, Message, UserRef
-from goodbot.store import access
-from goodbot.store.claimable import COUNT, Pool
+from goodbot.api.events import ChannelKind, ChannelRef, Message, UserRef
+from goodbot.store import settings
 from goodbot.store.consent import CONSENT, OWNERS, PERSON
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first
 from goodbot.store.teaching import OPINION
+from goodbot.store.training_pool import COUNT, Pool
 
 STREAK = 8
 """So many bad ratings in a row are worth a word."""
@@ -138,7 +138,7 @@ async def raters(db: aiosqlite.Connection, scope: str) -> list[tuple[str, bool]]
 
 async def waited(db: aiosqlite.Connection, pool: Pool) -> list[str]:
     """Owners whose private ratings waited, by an older goodbot's rule, and count now."""
-    since = await access.switch(db, TEACHING_SINCE)
+    since = await settings.switch(db, TEACHING_SINCE)
     rows = await fetch(db, _WAITED, {**pool.values(), "since": float(since or 0)})
     return [row[0] for row in rows]
 

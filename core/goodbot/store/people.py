@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store import access, codes
+from goodbot.store import codes, settings
 from goodbot.store.consent import OWN
 from goodbot.store.query import fetch, first
 
@@ -90,7 +90,7 @@ async def unlink(
     rest = [other for other in together if other != person]
     for apart in (person, *(() if {*rest} & {*owners} else rest)):
         await db.execute("DELETE FROM told WHERE person = ?", (f"{OWN}{apart}",))
-        await access.speak_for_itself(db, apart, now)
+        await settings.speak_for_itself(db, apart, now)
     if not rest:
         return []
     key = await identity(db, person)

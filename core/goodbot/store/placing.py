@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import aiosqlite
 
-from goodbot.events import OrderKey, RatingEvent
+from goodbot.api.events import OrderKey, RatingEvent
 from goodbot.store import people
 from goodbot.store.query import fetch
 

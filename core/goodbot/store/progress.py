@@ -13,7 +13,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import claimable, codec, runs
+from goodbot.store import codec, runs, training_pool
 from goodbot.store.query import fetch, first
 
 
@@ -87,7 +87,7 @@ async def items(db: aiosqlite.Connection, run: int) -> tuple[runs.Item, ...]:
 async def objection(
     db: aiosqlite.Connection,
     found: Underway,
-    pool: claimable.Pool,
+    pool: training_pool.Pool,
     *,
     parent: int,
     settings: Mapping[str, Any],
@@ -101,7 +101,7 @@ async def objection(
         return "it was interrupted, and the settings have changed since"
     if found.parent != parent:
         return "it was interrupted, and another version was made active since"
-    if await claimable.withdrawn(db, pool, found.run):
+    if await training_pool.withdrawn(db, pool, found.run):
         return "it was interrupted, and the consent for one of its answers was taken back"
     return await runs.objection(db, found.run)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.events import MessageRef, OrderKey, PressEvent, RatingEvent, RatingKind
+from goodbot.api.events import MessageRef, OrderKey, PressEvent, RatingEvent, RatingKind
 from goodbot.store import codec, turns
 from goodbot.store.query import fetch, first
 
@@ -27,7 +27,7 @@ class Retry:
     depth: int
     """How many answers to the same question came before it: 1 for the first retry."""
     hint: str
-    """A key of `goodbot.buttons.HINTS`."""
+    """A key of `goodbot.api.actions.HINTS`."""
     asked_by: str
     """The person who asked for it, `connector:id`."""
     asked: OrderKey

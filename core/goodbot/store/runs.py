@@ -13,10 +13,10 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.ratings import Opinion
-from goodbot.store import codec, ledger, set_aside
-from goodbot.store.claimable import Pool
+from goodbot.api.labels import Opinion
+from goodbot.store import codec, ledger, quarantined
 from goodbot.store.query import fetch, first
+from goodbot.store.training_pool import Pool
 
 _JUDGED = 50
 """Runs that the gate looks back on."""
@@ -171,7 +171,7 @@ async def finish(
     )
     ended = rows.rowcount == 1
     if ended:
-        await set_aside.let_go(db, run)
+        await quarantined.let_go(db, run)
     if ended and state != "activated":
         await _disown(db, run, f"its run was {state}")
     return ended

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from goodbot.errors import StoreError
+from goodbot.base.errors import StoreError
 from goodbot.store.backup import explained
 from goodbot.store.migrate import migrations
 

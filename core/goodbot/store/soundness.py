@@ -13,8 +13,8 @@ from pathlib import Path
 
 import aiosqlite
 
-from goodbot.errors import StoreDamagedError, StoreError, StoreFullError
-from goodbot.home import no_space
+from goodbot.base.errors import StoreDamagedError, StoreError, StoreFullError
+from goodbot.config.layout import no_space
 from goodbot.store.query import fetch, first
 
 AT_ONCE = 64 * 1024 * 1024

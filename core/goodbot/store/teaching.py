@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import aiosqlite
 
-from goodbot.ratings import Opinion, RewardPolicy, TurnRating
-from goodbot.store import access
+from goodbot.api.labels import Opinion
+from goodbot.api.rewards import RewardPolicy, TurnRating
+from goodbot.store import settings
 from goodbot.store.query import fetch
 
 logger = logging.getLogger(__name__)
@@ -60,11 +61,11 @@ async def count(db: aiosqlite.Connection, *turns: str) -> None:
 
 async def count_all(db: aiosqlite.Connection, policy: str) -> None:
     """At start: what waits for a run is counted by the policy; everything, where it is another one."""
-    same = await access.switch(db, _COUNTED_BY) == policy
+    same = await settings.switch(db, _COUNTED_BY) == policy
     which = "rated > 0 AND spent IS NULL" if same else "rated > 0"
     rows = await fetch(
         db,
         f"SELECT id FROM turns WHERE {which} AND rated <> ({_RATED})",  # noqa: S608
     )
     await count(db, *(turn for (turn,) in rows))
-    await access.set_switch(db, _COUNTED_BY, policy)
+    await settings.set_switch(db, _COUNTED_BY, policy)

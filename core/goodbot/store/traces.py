@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.events import CaptureEvent, Outcome, Receipt
+from goodbot.api.events import CaptureEvent, Outcome, Receipt
+from goodbot.api.turns import Turn, turn_id
 from goodbot.store import codec
 from goodbot.store.query import fetch
-from goodbot.turns import Turn, turn_id
 
 _LOOKED_AT = 100
 """Captures of one trace, the newest: an agent's turn is many calls under one name."""

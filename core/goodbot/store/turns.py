@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.connector import OpenTurn
-from goodbot.events import ChannelKind, ChannelRef, MessageRef, UserRef
-from goodbot.store import codec, quarantine
+from goodbot.api.connector import OpenTurn
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, UserRef
+from goodbot.api.turns import Turn
+from goodbot.store import codec, rollback_window
 from goodbot.store.prompts import QUESTION, STANDING
 from goodbot.store.query import fetch, first
-from goodbot.turns import Turn
 
 _COLUMNS = (
     "id, connector, account, channel, channel_kind, thread, talker, messages, response, prompt_tokens,"
@@ -282,7 +282,7 @@ async def expire(db: aiosqlite.Connection, before: float) -> int:
     rows = await db.execute(
         "DELETE FROM turns WHERE created_at < ?"  # noqa: S608
         " AND rated = 0 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.turn = turns.id"
-        f" AND e.kind NOT IN ('rate', 'retract') AND {quarantine.KEPT})"
+        f" AND e.kind NOT IN ('rate', 'retract') AND {rollback_window.KEPT})"
         " AND NOT EXISTS (SELECT 1 FROM pairs p WHERE p.turn = turns.id AND p.choice <> 'skip')"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (before,),

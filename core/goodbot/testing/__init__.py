@@ -32,7 +32,7 @@ pytest.register_assert_rewrite(
 )
 
 if TYPE_CHECKING:
-    from goodbot.loopback import Answer
+    from goodbot.daemon.loopback import Answer
     from goodbot.testing.backend import BackendContract
     from goodbot.testing.clock import VirtualClock
     from goodbot.testing.connector import ConnectorContract
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "goodbot.loopback",
+    "Answer": "goodbot.daemon.loopback",
     "BackendContract": "goodbot.testing.backend",
     "ConnectorContract": "goodbot.testing.connector",
     "Pilot": "goodbot.testing.pilot",

@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goodbot.backend import (
+from goodbot.api.backend import (
     OptimizerSettings,
     SampleRequest,
     TokenizedTurn,
     TrainingBackend,
     TrainingBatch,
 )
-from goodbot.errors import AdapterError, GoodbotError, TrainingError
+from goodbot.base.errors import AdapterError, GoodbotError, TrainingError
 from goodbot.testing.backend_answers import AnswerTests
 from goodbot.testing.backend_base import (
     FILES,

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goodbot.backend import (
+from goodbot.api.backend import (
     OptimizesForInference,
     Sampler,
     SampleRequest,
     TokenizedTurn,
     TrainingBackend,
 )
-from goodbot.errors import GoodbotError
+from goodbot.base.errors import GoodbotError
 from goodbot.testing.backend_base import LORA, MESSAGES, TEXTS, BackendGround
 
 LONGER = [{"role": "user", "content": "Name a colour, please, and a day of the week."}]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goodbot.backend import (
+from goodbot.api.backend import (
     LoraSettings,
     OptimizerSettings,
     StepStats,

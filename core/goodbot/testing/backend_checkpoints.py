@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from goodbot.backend import OptimizerSettings, TokenizedTurn, TrainingBackend, TrainingBatch
-from goodbot.errors import TrainingError
+from goodbot.api.backend import OptimizerSettings, TokenizedTurn, TrainingBackend, TrainingBatch
+from goodbot.base.errors import TrainingError
 from goodbot.testing.backend_base import (
     LORA,
     MESSAGES,

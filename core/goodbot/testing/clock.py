@@ -6,7 +6,7 @@ import asyncio
 
 
 class VirtualClock:
-    """A `goodbot.clock.Clock` whose time passes only when something says so; all in seconds.
+    """A `goodbot.base.clock.Clock` whose time passes only when something says so; all in seconds.
 
     By default `sleep` itself makes its time pass, and returns at once. With `waits` a sleeper waits
     until `advance` has reached its moment. `slept` lists what was asked for.

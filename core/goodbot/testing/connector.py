@@ -30,10 +30,10 @@ from traceback import format_exception
 
 import pytest
 
-from goodbot.connector import API_VERSION, Capability, Connector, ConnectorSpec
-from goodbot.errors import FatalConnectorError
-from goodbot.events import MessageEvent
-from goodbot.plugins import missing_modules
+from goodbot.api.connector import API_VERSION, Capability, Connector, ConnectorSpec
+from goodbot.api.events import MessageEvent
+from goodbot.api.plugins import missing_modules
+from goodbot.base.errors import FatalConnectorError
 from goodbot.testing.connector_base import QUIET, build
 from goodbot.testing.connector_events import EventsContract
 from goodbot.testing.connector_feedback import FeedbackContract

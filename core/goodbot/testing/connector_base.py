@@ -10,8 +10,8 @@ from typing import ClassVar, TypeVar
 
 import pytest
 
-from goodbot.connector import Capability, Connector, ConnectorSpec
-from goodbot.events import Button, ChannelKind, MessageEvent
+from goodbot.api.connector import Capability, Connector, ConnectorSpec
+from goodbot.api.events import Button, ChannelKind, MessageEvent
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.patience import patience
 from goodbot.testing.platform import PlatformDriver

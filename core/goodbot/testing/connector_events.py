@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from goodbot.connector import Capability, Connector, ConnectorSpec
-from goodbot.events import ChannelKind, MessageEvent, Reply
+from goodbot.api.connector import Capability, Connector, ConnectorSpec
+from goodbot.api.events import ChannelKind, MessageEvent, Reply
 from goodbot.testing.connector_base import QUIET, ConnectorFixtures, build, eventually
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import PlatformDriver

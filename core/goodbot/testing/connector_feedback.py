@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from goodbot.buttons import retry_row
-from goodbot.connector import Capability, Connector, ConnectorSpec
-from goodbot.events import (
+from goodbot.api.actions import retry_row
+from goodbot.api.connector import Capability, Connector, ConnectorSpec
+from goodbot.api.events import (
     Button,
     ChannelKind,
     MessageEvent,

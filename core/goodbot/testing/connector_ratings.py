@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from goodbot.connector import Capability, Connector, ConnectorSpec
-from goodbot.events import MessageRef, Outcome, RatingEvent, RatingKind, Receipt, Reply
-from goodbot.ratings import Label, LedgerEvent, fold
+from goodbot.api.connector import Capability, Connector, ConnectorSpec
+from goodbot.api.events import MessageRef, Outcome, RatingEvent, RatingKind, Receipt, Reply
+from goodbot.api.labels import Label, LedgerEvent, fold
 from goodbot.testing.connector_base import BAD, GOOD, QUIET, ConnectorFixtures, eventually
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import PlatformDriver

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goodbot.connector import Capability, Connector, ConnectorSpec
-from goodbot.events import ChannelKind, MessageEvent, MessageRef, Reply
+from goodbot.api.connector import Capability, Connector, ConnectorSpec
+from goodbot.api.events import ChannelKind, MessageEvent, MessageRef, Reply
+from goodbot.base.text import units
 from goodbot.testing.connector_base import BAD, GOOD, ConnectorFixtures, eventually, words
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import PlatformDriver
-from goodbot.text import units
 
 TURN = "5f1e0c7a9b3d2468"
 LOREM = "All work and no play makes a dull bot. 🙂 "

@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from goodbot.clock import Clock, SystemClock
-from goodbot.connector import Connector, ConnectorSpec
-from goodbot.errors import StoreError
-from goodbot.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
-from goodbot.incoming import again
-from goodbot.own_model import NoModel, OwnModel
-from goodbot.own_turns import OwnTurn
-from goodbot.secrets import Secrets
+from goodbot.api.completions import NoModel, OwnModel
+from goodbot.api.connector import Connector, ConnectorSpec
+from goodbot.api.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
+from goodbot.api.turns import OwnTurn, turn_id
+from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.errors import StoreError
+from goodbot.config.secrets import Secrets
+from goodbot.conversation.sanitize import again
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.http import LocalServer
 from goodbot.testing.patience import patience
-from goodbot.turns import turn_id
 
 __all__ = ["Commit", "RecordingHost", "VirtualClock"]
 

@@ -6,9 +6,9 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from goodbot.api.connector import Connector
 from goodbot.config import HttpConfig
-from goodbot.connector import Connector
-from goodbot.web.http import starting
+from goodbot.daemon.http.http import starting
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -39,8 +39,8 @@ class LocalServer:
 
     async def mount(self, connector: Connector, routes: Sequence[web.AbstractRouteDef]) -> None:
         """Answer its routes in place of those of the connector before it."""
-        from goodbot.web.routes import application
-        from goodbot.web.server import HttpServer
+        from goodbot.daemon.http.routes import application
+        from goodbot.daemon.http.server import HttpServer
 
         if not self._mounted:
             self._mounted = True

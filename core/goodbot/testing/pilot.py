@@ -10,7 +10,7 @@
             assert (await pilot.status())["ratings"] == 1
 
 The store, the dispatcher, the scheduler and the worker processes are the real ones; only the chat
-platform is in memory (`goodbot.loopback`). It needs an installed training backend.
+platform is in memory (`goodbot.daemon.loopback`). It needs an installed training backend.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot import loopback
-from goodbot.app import App, open_plugins
-from goodbot.clock import Clock
+from goodbot.api.events import Outcome, Receipt
+from goodbot.api.plugins import PluginHost
+from goodbot.api.server import BASE
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
-from goodbot.errors import ConfigError, GoodbotError
-from goodbot.events import Outcome, Receipt
-from goodbot.loopback import OWNER, Answer, Loopback
-from goodbot.plugins import PluginHost
-from goodbot.server import BASE
+from goodbot.daemon import loopback
+from goodbot.daemon.app import App, open_plugins
+from goodbot.daemon.loopback import OWNER, Answer, Loopback
+from goodbot.learning.training.publish import Verdict
 from goodbot.store import runs
-from goodbot.training.going_live import Verdict
 
 RATER = "rater"
 TALKER = "talker"

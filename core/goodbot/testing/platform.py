@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from goodbot.events import ChannelKind, MessageRef
+from goodbot.api.events import ChannelKind, MessageRef
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from goodbot.errors import AdapterError, ServerError
-from goodbot.server import BASE, Server
+from goodbot.api.server import BASE, Server
+from goodbot.base.errors import AdapterError, ServerError
 from goodbot.testing.serving_base import (
     PATIENCE,
     Answering,

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import pytest
 
-from goodbot.events import Message
-from goodbot.server import Generated, GenerateRequest, Server
+from goodbot.api.events import Message
+from goodbot.api.server import Generated, GenerateRequest, Server
 
 QUESTION = "What is the capital of France?"
 TOKENS = 24

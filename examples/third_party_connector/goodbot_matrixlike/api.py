@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx
 from goodbot import FatalConnectorError, RetriableError
-from goodbot.secrets import Secret
+from goodbot.config.secrets import Secret
 
 from goodbot_matrixlike import TOKEN
 

@@ -20,7 +20,7 @@ from goodbot import (
     Reply,
     RetriableError,
 )
-from goodbot.errors import StoreError
+from goodbot.base.errors import StoreError
 
 from goodbot_matrixlike import SPEC, TOKEN, MatrixlikeSettings, normalize
 from goodbot_matrixlike.api import Api

@@ -15,7 +15,7 @@ from goodbot import (
     RatingKind,
     UserRef,
 )
-from goodbot.events import ChannelKind
+from goodbot.api.events import ChannelKind
 
 VALUES = {"👍": 1.0, "👎": -1.0}
 COMMAND = "!rl"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from goodbot import CheckState, Examined, FatalConnectorError, RetriableError
+from goodbot.api.plugins import PluginHost
 from goodbot.config import Config
-from goodbot.plugins import PluginHost
-from goodbot.secrets import Secrets
+from goodbot.config.secrets import Secrets
 
 from goodbot_matrixlike import SPEC, TOKEN, register_probe
 from goodbot_matrixlike.setup import MatrixlikeSetup

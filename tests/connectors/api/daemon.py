@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import goodbot_connectors.api
 from goodbot.config import HttpConfig
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 
 from tests.core.builders import Bot, open_bot
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from goodbot.events import CaptureEvent, OrderKey
-from goodbot.people import limits
+from goodbot.access import limits
+from goodbot.api.events import CaptureEvent, OrderKey
 from goodbot.testing import VirtualClock
 
 from tests.connectors.api.daemon import ANSWER, Served, served
@@ -304,7 +304,7 @@ async def test_commands_are_on_a_list_and_admin_ones_need_both(api: Served) -> N
 async def test_an_admin_token_of_somebody_who_is_no_owner_opens_nothing_more(
     api: Served, tmp_path: Path
 ) -> None:
-    from goodbot_connectors.bridge import clients
+    from goodbot_connectors.kit.bridge import clients
 
     api.ci.token = clients.create(tmp_path / "bot", "api", "ci", admin=True)
     status, said = await api.ci.post("/v1/commands", {"name": "pause"})
@@ -330,7 +330,7 @@ async def test_status_says_who_asks_and_what_answers(api: Served) -> None:
 
 async def test_what_goodbot_wants_to_say_comes_with_the_next_command(api: Served) -> None:
     connector = api.bot.app.connectors.running["api"]
-    from goodbot.events import Reply
+    from goodbot.api.events import Reply
 
     channel = await connector.private("me")
     assert channel is not None
@@ -358,7 +358,7 @@ async def test_what_is_stored_is_there_when_it_is_answered(api: Served) -> None:
 async def test_nothing_is_said_to_be_stored_when_it_was_not(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from goodbot.errors import StoreError
+    from goodbot.base.errors import StoreError
 
     async def fails(*_: object, **__: object) -> None:
         raise StoreError("the disk failed")

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from goodbot_connectors.api import schemas, table
 from goodbot_connectors.api.check import checker
-from goodbot_connectors.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import RefusedError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

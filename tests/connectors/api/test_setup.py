@@ -11,13 +11,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from goodbot.api.setup import CheckState
 from goodbot.cli import main
-from goodbot.secrets import Secrets
-from goodbot.setup import CheckState
+from goodbot.config.secrets import Secrets
 from goodbot_connectors.api import ApiSettings
 from goodbot_connectors.api.setup import ApiSetup, curl
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.bridge.clients import Clients
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.bridge.clients import Clients
 
 from tests.connectors.api.daemon import served
 from tests.support import require_program

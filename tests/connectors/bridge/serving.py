@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from goodbot.connector import Capability, ConnectorSpec
-from goodbot.errors import (
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.base.errors import (
     FatalConnectorError,
     RetriableError,
     StoreError,
@@ -18,10 +18,10 @@ from goodbot.errors import (
     UsageError,
 )
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.bridge.clients import Client
-from goodbot_connectors.bridge.guard import RefusedError, answer, guarded, json_object
-from goodbot_connectors.bridge.local import LocalConnector
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.bridge.clients import Client
+from goodbot_connectors.kit.bridge.guard import RefusedError, answer, guarded, json_object
+from goodbot_connectors.kit.bridge.local import LocalConnector
 
 from tests.core.web.asking import raw
 

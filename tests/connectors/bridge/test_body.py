@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from goodbot_connectors.bridge import body
-from goodbot_connectors.bridge.body import RefusedError, parsed
+from goodbot_connectors.kit.bridge import body
+from goodbot_connectors.kit.bridge.body import RefusedError, parsed
 
 from tests.support import within
 

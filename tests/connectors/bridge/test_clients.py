@@ -7,10 +7,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from goodbot.errors import ConfigError, UsageError
+from goodbot.base.errors import ConfigError, UsageError
 from goodbot.testing.clock import VirtualClock
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.bridge.clients import Clients
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.bridge.clients import Clients
 
 
 def kept(home: Path) -> Path:

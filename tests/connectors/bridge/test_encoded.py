@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Callable
 
 import pytest
-from goodbot_connectors.bridge import encoded
-from goodbot_connectors.bridge.encoded import FREE, RATIO, Undone, coding, undone
-from goodbot_connectors.bridge.refused import RefusedError
+from goodbot_connectors.kit.bridge import encoded
+from goodbot_connectors.kit.bridge.encoded import FREE, RATIO, Undone, coding, undone
+from goodbot_connectors.kit.bridge.refused import RefusedError
 
 MANY = 64 << 20
 

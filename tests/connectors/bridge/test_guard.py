@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 
 from tests.connectors.bridge.serving import Served, served
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import RetriableError, StoreError
-from goodbot.events import CommandEvent, Event, Outcome, Receipt, Reply
+from goodbot.api.events import CommandEvent, Event, Outcome, Receipt, Reply
+from goodbot.base.errors import RetriableError, StoreError
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.bridge.local import LocalConnector
+from goodbot_connectors.kit.bridge.local import LocalConnector
 
 from tests.connectors.bridge.serving import SPEC, Echo, Settings
 from tests.core.builders import until

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from goodbot.clock import Clock
-from goodbot.events import CaptureEvent, CommandEvent, Event, Outcome, RatingEvent, Receipt
+from goodbot.api.events import CaptureEvent, CommandEvent, Event, Outcome, RatingEvent, Receipt
+from goodbot.api.turns import turn_id
+from goodbot.base.clock import Clock
 from goodbot.testing.host import RecordingHost
-from goodbot.turns import turn_id
-from goodbot_connectors.bridge import clients
 from goodbot_connectors.claude_code import SPEC
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.claude_code.connector import PATH, ClaudeCodeConnector
+from goodbot_connectors.kit.bridge import clients
 
 RECORDED = Path(__file__).with_name("recorded")
 SESSION = "5e551011-0000-4000-8000-000000000001"

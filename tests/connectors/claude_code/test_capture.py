@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from goodbot.errors import StoreError
-from goodbot.events import Outcome, Receipt, Reply
+from goodbot.api.events import Outcome, Receipt, Reply
+from goodbot.base.errors import StoreError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.claude_code import transcript

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from goodbot.events import Outcome, RatingKind, Receipt
+from goodbot.api.events import Outcome, RatingKind, Receipt
 
 from tests.connectors.claude_code.peer import SESSION, Peer, payload
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.setup import CheckState
+from goodbot.base.errors import FatalConnectorError
 from goodbot.commands import TABLE, find
-from goodbot.errors import FatalConnectorError
-from goodbot.secrets import Secrets
-from goodbot.setup import CheckState
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.claude_code import beside, examining, plugin_files, script
+from goodbot.config.secrets import Secrets
+from goodbot_connectors.claude_code import examining, plugin_files, script, sidecar
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
+from goodbot_connectors.kit.bridge import clients
 
 from tests.architecture.source import ROOT
 from tests.connectors.claude_code.peer import Peer, payload
@@ -207,7 +207,7 @@ async def test_the_doctor_finds_all_well(home: Path, claude: Path, tmp_path: Pat
         one = setup(home)
         one.address = peer.address
         await one.install(dry_run=False)
-        await beside.refresh(home / "connectors" / "claude_code", peer.address)
+        await sidecar.refresh(home / "connectors" / "claude_code", peer.address)
         checks = await one.examine()
         assert states(checks) == [CheckState.OK] * 2, checks
         assert peer.events == [], "looking changes nothing"
@@ -288,7 +288,7 @@ class TestScript:
             one = setup(home)
             one.address = peer.address
             await one.install(dry_run=False)
-            await beside.refresh(home / "connectors" / "claude_code", peer.address)
+            await sidecar.refresh(home / "connectors" / "claude_code", peer.address)
             prompt = payload("UserPromptSubmit", "p1", prompt="It's “quoted” $HOME `x` \\n")
             assert await self.run(home, "UserPromptSubmit", json.dumps(prompt)) == (0, "{}\n", "")
             stop = payload("Stop", "p1", last_assistant_message="Yes.")
@@ -314,7 +314,7 @@ class TestScript:
         peer = Peer(home.with_name("other"))
         await peer.start()
         try:
-            await beside.refresh(home / "connectors" / "claude_code", peer.address)
+            await sidecar.refresh(home / "connectors" / "claude_code", peer.address)
             header = home / "connectors" / "claude_code" / "header"
             header.write_text(f"Authorization: Bearer {peer.token}\n")
             assert (await self.run(home, "Stop"))[1] == "{}\n"
@@ -331,7 +331,7 @@ class TestScript:
         try:
             await peer.exchange("Q1", "One.")
             await peer.exchange("Elsewhere", "Two.", session="other")
-            await beside.refresh(home / "connectors" / "claude_code", "http://127.0.0.1:9")
+            await sidecar.refresh(home / "connectors" / "claude_code", "http://127.0.0.1:9")
             hooks = [
                 payload("UserPromptSubmit", "p2", prompt='It, {"session_id":"other"} is'),
                 payload("Stop", "p2", last_assistant_message='No, "session_id":"other"'),
@@ -372,7 +372,7 @@ class TestScript:
         assert heard == []
         place = home / "http.sock"
         ours = await asyncio.start_unix_server(serve, place)
-        await beside.refresh(home / "connectors" / "claude_code", one.address)
+        await sidecar.refresh(home / "connectors" / "claude_code", one.address)
         said = await self.run(home, "UserPromptSubmit", '{"prompt":"Mine."}')
         ours.close()
         await ours.wait_closed()
@@ -382,7 +382,7 @@ class TestScript:
         await self.run(home, "UserPromptSubmit", '{"prompt":"Mine."}')
         assert len(heard) == 1
         place.unlink(missing_ok=True)
-        await beside.refresh(home / "connectors" / "claude_code", one.address)
+        await sidecar.refresh(home / "connectors" / "claude_code", one.address)
         await one.install(dry_run=False)
         await self.run(home, "UserPromptSubmit", '{"prompt":"Mine."}')
         assert len(heard) == 2, "a daemon without a socket is called at its port"

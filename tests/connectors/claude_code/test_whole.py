@@ -9,8 +9,8 @@ import aiohttp
 import goodbot_connectors.claude_code
 from goodbot.config import HttpConfig
 from goodbot.store import turns
-from goodbot_connectors.bridge import clients
 from goodbot_connectors.claude_code.connector import PATH
+from goodbot_connectors.kit.bridge import clients
 
 from tests.connectors.claude_code.peer import recorded
 from tests.core.builders import open_bot, rows

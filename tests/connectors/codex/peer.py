@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from goodbot.events import CaptureEvent, Event, Outcome, RatingEvent, Receipt
+from goodbot.api.events import CaptureEvent, Event, Outcome, RatingEvent, Receipt
+from goodbot.api.turns import turn_id
 from goodbot.testing.host import RecordingHost
-from goodbot.turns import turn_id
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.codex import SPEC, beside
+from goodbot_connectors.codex import SPEC, sidecar
 from goodbot_connectors.codex.config import CodexSettings
 from goodbot_connectors.codex.connector import CodexConnector
+from goodbot_connectors.kit.bridge import clients
 
 from tests.support import patience
 
@@ -125,7 +125,7 @@ async def codex(home: Path, host: RecordingHost | None = None) -> AsyncIterator[
 
 def written_rollouts(home: Path, folder: Path) -> None:
     """What Codex keeps of its threads, by the recordings, in `home`; `folder` is our own."""
-    beside.remember_codex(folder, home)
+    sidecar.remember_codex(folder, home)
     for first in recorded("rollouts"):
         day = home / "sessions" / "2026" / "11" / "22"
         day.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.events import ChannelKind, CommandEvent, RatingKind
+from goodbot.api.events import ChannelKind, CommandEvent, RatingKind
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.codex import SPEC, session
 

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from goodbot.errors import FatalConnectorError
+from goodbot.base.errors import FatalConnectorError
 from goodbot_connectors.codex import config_file, hooks_file
 
 OURS = "/people/me/.goodbot/connectors/codex/hook"

@@ -7,13 +7,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from goodbot.errors import FatalConnectorError
-from goodbot.secrets import Secrets
-from goodbot.setup import CheckState
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.codex import beside, hooks_file
+from goodbot.api.setup import CheckState
+from goodbot.base.errors import FatalConnectorError
+from goodbot.config.secrets import Secrets
+from goodbot_connectors.codex import hooks_file, sidecar
 from goodbot_connectors.codex.config import CodexSettings
 from goodbot_connectors.codex.setup import CodexSetup
+from goodbot_connectors.kit.bridge import clients
 
 from tests.connectors.codex.test_trust import program
 
@@ -58,10 +58,10 @@ async def test_there_and_back_byte_for_byte(setup: CodexSetup, before: dict[str,
     config = tomllib.loads(after["config.toml"])
     theirs = tomllib.loads(before.get("config.toml", "")).get("notify", [])
     assert config["notify"] == [str(folder(setup) / "notify"), *theirs]
-    assert len(hooks_file.places(after["hooks.json"], beside.command(folder(setup)))) == 2
-    token = beside.token(folder(setup))
+    assert len(hooks_file.places(after["hooks.json"], sidecar.command(folder(setup)))) == 2
+    token = sidecar.token(folder(setup))
     assert len(await setup.install(dry_run=False)) == 1, "nothing but what is to be pressed"
-    assert (files(setup), beside.token(folder(setup))) == (after, token)
+    assert (files(setup), sidecar.token(folder(setup))) == (after, token)
     assert [one.name for one in clients.listed(setup.home, "codex")] == ["me"]
     assert await setup.remove(dry_run=True)
     assert files(setup) == after
@@ -100,7 +100,9 @@ async def test_whoever_has_hooks_in_config_toml_gets_ours_there(setup: CodexSetu
     (setup.codex_home / "config.toml").write_text(inline)
     await setup.install(dry_run=False)
     assert not (setup.codex_home / "hooks.json").exists()
-    found = hooks_file.places(files(setup)["config.toml"], beside.command(folder(setup)), toml=True)
+    found = hooks_file.places(
+        files(setup)["config.toml"], sidecar.command(folder(setup)), toml=True
+    )
     assert found == ["user_prompt_submit:0:0", "stop:1:0"]
     assert len(await setup.install(dry_run=False)) == 1
     config = setup.codex_home / "config.toml"
@@ -162,7 +164,7 @@ async def test_the_doctor_says_what_is_wrong(
     assert (state, "PATH" in text) == (CheckState.WARN, True)
     bin_ = tmp_path / "bin"
     bin_.mkdir()
-    command = beside.command(folder(setup))
+    command = sidecar.command(folder(setup))
     answers = tmp_path / "answers"
     program(
         bin_,

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.codex import SPEC, beside, session, shim
+from goodbot_connectors.codex import SPEC, session, shim, sidecar
+from goodbot_connectors.kit.bridge import clients
 
 from tests.connectors.codex.peer import MAIN, codex, written_rollouts
 
@@ -41,7 +41,7 @@ def event(name: str, turn: str = "t1", thread: str = MAIN, **more: Any) -> dict[
 async def hook(home: Path, said: dict[str, Any]) -> dict[str, Any]:
     """Start it as Codex does, through a shell. Returns what it printed."""
     process = await asyncio.create_subprocess_shell(
-        beside.command(folder(home)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        sidecar.command(folder(home)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )  # fmt: skip
     out, err = await process.communicate(json.dumps(said).encode())
@@ -50,9 +50,9 @@ async def hook(home: Path, said: dict[str, Any]) -> dict[str, Any]:
 
 
 def install(home: Path, address: str = "http://127.0.0.1:9") -> None:
-    beside.write_programs(folder(home))
+    sidecar.write_programs(folder(home))
     known = clients.create(home, "codex", "me")
-    beside.connect(folder(home), home, address, known, tcp=address != "http://127.0.0.1:9")
+    sidecar.connect(folder(home), home, address, known, tcp=address != "http://127.0.0.1:9")
 
 
 async def test_it_passes_on_what_codex_says_and_prints_what_we_answer(home: Path) -> None:
@@ -82,10 +82,10 @@ async def test_without_goodbot_it_says_so_once_a_session_and_no_rating_is_lost_t
     assert await hook(home, event("UserPromptSubmit", "t4", "s2", prompt="Hello")) != {}
     assert await hook(home, event("UserPromptSubmit", "t5", "s3", prompt="x", agent_id="a")) == {}
     assert marks(home) == {MAIN, "s2"}
-    beside.forgive(folder(home), MAIN)
-    assert not beside.missed(folder(home), MAIN)
-    assert beside.missed(folder(home), "s2")
-    beside.forgive(folder(home), "s2")
+    sidecar.forgive(folder(home), MAIN)
+    assert not sidecar.missed(folder(home), MAIN)
+    assert sidecar.missed(folder(home), "s2")
+    sidecar.forgive(folder(home), "s2")
     assert marks(home) == set()
 
 
@@ -95,7 +95,7 @@ def test_sessions_at_once_take_no_mark_from_each_other(home: Path) -> None:
 
     def without(name: str) -> bytes:
         if name.endswith("0"):
-            beside.forgive(folder(home), "gone")
+            sidecar.forgive(folder(home), "gone")
         return shim._without(
             str(folder(home)), json.dumps(event("Stop", thread=name)).encode(), "x"
         )
@@ -103,8 +103,8 @@ def test_sessions_at_once_take_no_mark_from_each_other(home: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(without, names))
         assert not any(pool.map(without, names)), "said once"
-    assert all(beside.missed(folder(home), name) for name in names)
-    beside.remove(folder(home))
+    assert all(sidecar.missed(folder(home), name) for name in names)
+    sidecar.remove(folder(home))
     assert [path.name for path in folder(home).iterdir()] == ["clients.json"]
 
 
@@ -117,8 +117,8 @@ def test_only_an_id_becomes_a_file(home: Path, name: Any) -> None:
     said = json.dumps(event("Stop", thread=name)).encode()
     assert shim._without(str(folder(home)), said, "x") == b""
     if isinstance(name, str):
-        assert not beside.missed(folder(home), name)
-        beside.forgive(folder(home), name)
+        assert not sidecar.missed(folder(home), name)
+        sidecar.forgive(folder(home), name)
     assert sorted(home.rglob("*")) == before
 
 
@@ -208,24 +208,24 @@ def test_files_are_their_owners_alone_and_the_line_is_always_the_same(home: Path
         "hook": 0o700, "notify": 0o700, "shim.py": 0o600, "connection": 0o600, "clients.json": 0o600,
         "missed": 0o700,
     }  # fmt: skip
-    assert not beside.write_programs(folder(home)), "a second time changes nothing"
-    held = beside.token(folder(home))
+    assert not sidecar.write_programs(folder(home)), "a second time changes nothing"
+    held = sidecar.token(folder(home))
     for name in ("hook", "notify", "shim.py"):
         assert held not in (folder(home) / name).read_text()
-    assert beside.command(folder(home)).endswith("/connectors/codex/hook'")
+    assert sidecar.command(folder(home)).endswith("/connectors/codex/hook'")
 
 
 async def test_at_start_it_takes_the_unix_socket_where_there_is_one(home: Path) -> None:
     install(home)
-    held = beside.token(folder(home))
+    held = sidecar.token(folder(home))
     (folder(home) / "hook").write_text("of an earlier goodbot")
-    await beside.refresh(folder(home), "http://127.0.0.1:8321")
+    await sidecar.refresh(folder(home), "http://127.0.0.1:8321")
     text = (folder(home) / "connection").read_text()
     assert text == f"tcp 127.0.0.1 8321\nhost 127.0.0.1:8321\ntoken {held}\n"
     assert "shim.py" in (folder(home) / "hook").read_text()
-    path = beside.socket_path(home, beside.SOCKET)
+    path = sidecar.socket_path(home, sidecar.SOCKET)
     server = await asyncio.start_unix_server(lambda _, writer: writer.close(), path)
-    await beside.refresh(folder(home), "http://127.0.0.1:8321")
+    await sidecar.refresh(folder(home), "http://127.0.0.1:8321")
     server.close()
     await server.wait_closed()
     assert (folder(home) / "connection").read_text().startswith(f"unix {path}\nhost 127.0.0.1\n")
@@ -242,7 +242,7 @@ async def test_it_speaks_through_the_unix_socket(home: Path) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         writer.close()
 
-    server = await asyncio.start_unix_server(serve, beside.socket_path(home, beside.SOCKET))
+    server = await asyncio.start_unix_server(serve, sidecar.socket_path(home, sidecar.SOCKET))
     assert await hook(home, event("Stop")) == {}
     server.close()
     await server.wait_closed()
@@ -257,7 +257,7 @@ def test_it_costs_little(home: Path) -> None:
     for _ in range(5):
         before = os.times()
         subprocess.run(
-            beside.command(folder(home)), shell=True, input=said, capture_output=True, check=True
+            sidecar.command(folder(home)), shell=True, input=said, capture_output=True, check=True
         )
         after = os.times()
         costs.append(

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from goodbot.errors import FatalConnectorError
+from goodbot.base.errors import FatalConnectorError
 from goodbot_connectors.codex import trust
 from goodbot_connectors.codex.trust import Trust
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from goodbot.buttons import rating
-from goodbot.events import ChannelKind, ChannelRef, MessageRef
+from goodbot.api.actions import rating
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.fakes.discord import (
     TOKEN,

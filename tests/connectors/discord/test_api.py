@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.secrets import Secret
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.config.secrets import Secret
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.discord import TOKEN, WRONG_TOKEN, Channel, FakeDiscord, RateLimits
 from goodbot_connectors.discord.config import TOKEN as NAME
-from goodbot_connectors.pauses import FloodError
+from goodbot_connectors.kit.backoff import FloodError
 
 from tests.support import require
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.connector import ConnectorSpec
+from goodbot.api.connector import ConnectorSpec
 from goodbot.testing.connector import ConnectorContract
 from goodbot.testing.fakes.discord import FakeDiscord, intents
 from goodbot.testing.host import RecordingHost

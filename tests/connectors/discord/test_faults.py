@@ -11,10 +11,8 @@ from typing import Any
 
 import goodbot_connectors.discord as plugin
 import pytest
-from goodbot.app import App
-from goodbot.connector import OpenTurn
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.events import (
+from goodbot.api.connector import OpenTurn
+from goodbot.api.events import (
     ChannelKind,
     MessageEvent,
     MessageRef,
@@ -24,6 +22,8 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import BAD, GOOD, build, eventually
 from goodbot.testing.connector_ratings import opinion

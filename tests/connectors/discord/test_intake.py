@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import MessageEvent
+from goodbot.api.events import MessageEvent
 from goodbot.testing.fakes.discord import FakeDiscord
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC

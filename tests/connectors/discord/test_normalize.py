@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import ChannelKind, CommandEvent, Event, MessageEvent, OrderKey
+from goodbot.api.events import ChannelKind, CommandEvent, Event, MessageEvent, OrderKey
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC, emoji, markdown, presses
 from goodbot_connectors.discord.config import DiscordSettings

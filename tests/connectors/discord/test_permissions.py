@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from goodbot.errors import ConnectorError
-from goodbot.secrets import Secret
+from goodbot.base.errors import ConnectorError
+from goodbot.config.secrets import Secret
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.discord import TOKEN
 from goodbot_connectors.discord import permissions

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from goodbot.buttons import STAR_ROW, THUMBS, retry_row, run
-from goodbot.events import Button, Reply
-from goodbot.text import units
+from goodbot.api.actions import STAR_ROW, THUMBS, retry_row, run
+from goodbot.api.events import Button, Reply
+from goodbot.base.text import units
 from goodbot_connectors.discord import forms, presses, render
 from goodbot_connectors.discord.presses import EXPLAIN, LIMIT, OPINION, About
 from hypothesis import given

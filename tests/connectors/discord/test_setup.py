@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.secrets import Secret, Secrets
-from goodbot.setup import Check, CheckState
+from goodbot.api.setup import Check, CheckState
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+from goodbot.config.secrets import Secret, Secrets
 from goodbot.testing.fakes.discord import TOKEN as REAL
 from goodbot.testing.fakes.discord import WRONG_TOKEN, Channel, FakeDiscord, intents
 from goodbot_connectors.discord import SPEC, permissions
@@ -19,7 +19,7 @@ from tests.support import require
 
 require("discord")
 
-from goodbot.clock import SystemClock  # noqa: E402
+from goodbot.base.clock import SystemClock  # noqa: E402
 from goodbot_connectors.discord import access, commands, members  # noqa: E402  they need discord.py
 from goodbot_connectors.discord.api import Api  # noqa: E402
 from goodbot_connectors.discord.setup import DiscordSetup  # noqa: E402

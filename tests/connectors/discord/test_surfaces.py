@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.buttons import STAR_ROW, retry_row, run
-from goodbot.events import (
+from goodbot.api.actions import STAR_ROW, retry_row, run
+from goodbot.api.events import (
     Button,
     ChannelKind,
     ChannelRef,
@@ -453,7 +453,7 @@ async def test_reactions_that_are_swept_away_are_looked_at(
     connector: Any, peer: DiscordPeer, host: RecordingHost
 ) -> None:
     """Discord does not say whose they were."""
-    from goodbot.connector import OpenTurn
+    from goodbot.api.connector import OpenTurn
 
     message = await answer(connector, peer)
     ref, ada = peer.ref(message), peer.people["ada"]
@@ -538,7 +538,7 @@ async def test_a_message_whose_confirmation_was_lost_is_not_sent_twice(
     connector: Any, peer: DiscordPeer
 ) -> None:
     """The core calls `finish` again; Discord knows the message by its nonce."""
-    from goodbot.errors import RetriableError
+    from goodbot.base.errors import RetriableError
 
     stream = connector.stream(peer.room(SHARED))
     real, lost = stream._api.call, [True]
@@ -581,7 +581,7 @@ async def test_words_that_were_added_after_a_lost_confirmation_are_shown(
     connector: Any, peer: DiscordPeer
 ) -> None:
     """The nonce brings the message back as it is: it is not what was asked for this time."""
-    from goodbot.errors import RetriableError
+    from goodbot.base.errors import RetriableError
 
     stream = connector.stream(peer.room(SHARED))
     real, lost = stream._api.call, [True]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
-from goodbot.events import CommandEvent, Event, MessageEvent, Outcome, Receipt
+from goodbot.api.events import CommandEvent, Event, MessageEvent, Outcome, Receipt
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 from goodbot_connectors.openclaw import SPEC
 from goodbot_connectors.openclaw.config import OpenClawSettings
 from goodbot_connectors.openclaw.connector import OpenClawConnector

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import (
+from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
     CommandEvent,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import CaptureEvent, CommandEvent, RatingEvent
+from goodbot.api.events import CaptureEvent, CommandEvent, RatingEvent
 from goodbot_connectors.openclaw.setup import PLUGIN
 
 from tests.agents.programs import node

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import FatalConnectorError
-from goodbot.lock import socket_path
-from goodbot.secrets import Secrets
-from goodbot.setup import CheckState
+from goodbot.api.setup import CheckState
+from goodbot.base.errors import FatalConnectorError
+from goodbot.config.lock import socket_path
+from goodbot.config.secrets import Secrets
 from goodbot.testing.clock import VirtualClock
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.foreign import ForeignFile
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.settings_file import ForeignFile
 from goodbot_connectors.openclaw.config import OpenClawSettings
 from goodbot_connectors.openclaw.seen import Seen
 from goodbot_connectors.openclaw.setup import PLUGIN, OpenClawSetup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goodbot.events import ChannelKind, MessageRef
+from goodbot.api.events import ChannelKind, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.fakes.slack import FakeSlack, Message
 from goodbot.testing.fakes.slack.blocks import Element, elements, shown

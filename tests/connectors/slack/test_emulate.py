@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.buttons import THUMBS, retry_row
-from goodbot.connector import Connector, OpenTurn
-from goodbot.errors import ConnectorError
-from goodbot.events import (
+from goodbot.api.actions import THUMBS, retry_row
+from goodbot.api.connector import Connector, OpenTurn
+from goodbot.api.events import (
     ChannelKind,
     ChannelRef,
     OrderKey,
@@ -28,6 +27,7 @@ from goodbot.events import (
     Reply,
     UserRef,
 )
+from goodbot.base.errors import ConnectorError
 from goodbot.testing.connector_base import build
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.slack import SPEC, home

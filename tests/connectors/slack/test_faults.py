@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 import aiohttp
 import goodbot_connectors.slack as plugin
 import pytest
-from goodbot.app import App
-from goodbot.clock import SystemClock
-from goodbot.connector import OpenTurn
-from goodbot.events import ChannelKind, MessageEvent, MessageRef, RatingEvent, RatingKind, Reply
+from goodbot.api.connector import OpenTurn
+from goodbot.api.events import ChannelKind, MessageEvent, MessageRef, RatingEvent, RatingKind, Reply
+from goodbot.base.clock import SystemClock
+from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import GOOD, build, eventually
 from goodbot.testing.connector_ratings import opinion

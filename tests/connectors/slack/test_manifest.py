@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import ChannelKind, MessageEvent, RatingEvent, Reply
+from goodbot.api.events import ChannelKind, MessageEvent, RatingEvent, Reply
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.fakes.slack import EVENTS as DELIVERED
 from goodbot.testing.fakes.slack import SCOPES as KNOWN

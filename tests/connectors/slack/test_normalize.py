@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from goodbot.events import CommandEvent, MessageEvent
+from goodbot.api.events import CommandEvent, MessageEvent
 from goodbot_connectors.slack import mrkdwn, presses
 from goodbot_connectors.slack.config import SlackSettings
 from goodbot_connectors.slack.emoji import emoji_key

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from goodbot.buttons import STAR_ROW, THUMBS, retry_row
-from goodbot.events import Button
+from goodbot.api.actions import STAR_ROW, THUMBS, retry_row
+from goodbot.api.events import Button
 from goodbot.testing.fakes.slack.blocks import IN_MESSAGES, IN_VIEWS, check, elements
 from goodbot_connectors.slack import forms, home, presses, render
 from goodbot_connectors.slack.presses import EXPLAIN, About, Opening

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from goodbot.errors import FatalConnectorError, RetriableError
-from goodbot.secrets import Secrets
-from goodbot.setup import Check, CheckState
+from goodbot.api.setup import Check, CheckState
+from goodbot.base.errors import FatalConnectorError, RetriableError
+from goodbot.config.secrets import Secrets
 from goodbot.testing.fakes.slack import FakeSlack
 from goodbot_connectors.slack import SPEC, manifest
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackSettings

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.buttons import STAR_ROW, THUMBS, retry_row
-from goodbot.connector import OpenTurn
-from goodbot.errors import ConnectorError, FatalConnectorError
-from goodbot.events import (
+from goodbot.api.actions import STAR_ROW, THUMBS, retry_row
+from goodbot.api.connector import OpenTurn
+from goodbot.api.events import (
     ChannelKind,
     CommandEvent,
     MessageEvent,
@@ -24,6 +23,7 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.errors import ConnectorError, FatalConnectorError
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.fakes.slack import FakeSlack, Pace
 from goodbot.testing.fakes.slack.blocks import elements, shown

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import RetriableError
-from goodbot.events import RatingEvent
+from goodbot.api.events import RatingEvent
+from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.slack import FakeSlack
 from goodbot.testing.host import RecordingHost

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goodbot.buttons import rating
-from goodbot.events import ChannelKind, MessageRef
+from goodbot.api.actions import rating
+from goodbot.api.events import ChannelKind, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.fakes.teams import (
     APP_ID,

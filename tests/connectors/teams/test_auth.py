@@ -10,8 +10,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from goodbot.errors import FatalConnectorError, RetriableError
-from goodbot.events import MessageEvent, Reply
+from goodbot.api.events import MessageEvent, Reply
+from goodbot.base.errors import FatalConnectorError, RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.teams import APP_ID, FakeTeams, activities, forgeries
 from goodbot.testing.host import RecordingHost

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.app import App
-from goodbot.clock import SystemClock
-from goodbot.connector import Connector
-from goodbot.errors import FatalConnectorError
-from goodbot.events import MessageEvent
+from goodbot.api.connector import Connector
+from goodbot.api.events import MessageEvent
+from goodbot.base.clock import SystemClock
+from goodbot.base.errors import FatalConnectorError
+from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import build
 from goodbot.testing.fakes.teams import FakeTeams, activities, forgeries
@@ -164,7 +164,7 @@ async def test_without_an_app_id_it_does_not_start(
 async def test_an_access_token_that_is_no_good_any_more_is_asked_for_again(
     teams: FakeTeams, peer: TeamsPeer, host: RecordingHost, connector: Connector
 ) -> None:
-    from goodbot.events import Reply
+    from goodbot.api.events import Reply
 
     await peer.say("hello")
     [asked] = await host.received(MessageEvent)

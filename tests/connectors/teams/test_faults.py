@@ -10,10 +10,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from goodbot.app import App
-from goodbot.connector import Connector
-from goodbot.errors import ConnectorError
-from goodbot.events import ChannelKind, ChannelRef, MessageEvent, RatingEvent, Reply
+from goodbot.api.connector import Connector
+from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, RatingEvent, Reply
+from goodbot.base.errors import ConnectorError
+from goodbot.daemon.app import App
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import GOOD, build, eventually, words
 from goodbot.testing.fakes.teams import FakeTeams, Message, Pace

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.app import App
+from goodbot.daemon.app import App
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.fakes.teams import FakeTeams, Message
 from goodbot_connectors import teams as plugin

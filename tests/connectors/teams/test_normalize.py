@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from goodbot.events import ChannelRef, CommandEvent, MessageEvent
-from goodbot_connectors import reactions
+from goodbot.api.events import ChannelRef, CommandEvent, MessageEvent
+from goodbot_connectors.kit import reactions
 from goodbot_connectors.teams import feedback, presses
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.normalize import Normalizer, place, reaction_key

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from goodbot.buttons import THUMBS, retry_row, run
-from goodbot.connector import Connector
-from goodbot.events import (
+from goodbot.api.actions import THUMBS, retry_row, run
+from goodbot.api.connector import Connector
+from goodbot.api.events import (
     CommandEvent,
     Event,
     MessageEvent,

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from goodbot.connector import Connector
-from goodbot.events import (
+from goodbot.api.connector import Connector
+from goodbot.api.events import (
     ChannelKind,
     CommandEvent,
     MessageEvent,
@@ -113,7 +113,7 @@ async def test_a_command_is_one_and_its_answer_is_a_card(
 async def test_a_button_of_a_card_is_a_press(
     playground: Playground, host: RecordingHost, connector: Connector
 ) -> None:
-    from goodbot.buttons import retry_row
+    from goodbot.api.actions import retry_row
 
     _, shown = await answered(playground, host, connector)
     thumbs = {"reaction": "dislike", "feedback": '{"feedbackText":""}'}

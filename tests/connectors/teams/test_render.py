@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from goodbot.buttons import STAR_ROW, THUMBS, retry_row, run
-from goodbot.events import Button, ChannelKind, ChannelRef, Reply
-from goodbot.text import units
+from goodbot.api.actions import STAR_ROW, THUMBS, retry_row, run
+from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.base.text import units
 from goodbot_connectors.teams import SPEC, cards, render
 from goodbot_connectors.teams.presses import About, read
 from hypothesis import given

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from goodbot.errors import FatalConnectorError, RetriableError
-from goodbot.secrets import Secrets
-from goodbot.setup import CheckState
+from goodbot.api.setup import CheckState
+from goodbot.base.errors import FatalConnectorError, RetriableError
+from goodbot.config.secrets import Secrets
 from goodbot.testing.fakes.teams import APP_ID, PASSWORD, FakeTeams
 from goodbot_connectors.teams import SPEC, manifest
 from goodbot_connectors.teams.config import APP_PASSWORD, TeamsSettings

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.buttons import THUMBS
-from goodbot.errors import RetriableError
-from goodbot.events import ChannelRef, MessageEvent, Reply
+from goodbot.api.actions import THUMBS
+from goodbot.api.events import ChannelRef, MessageEvent, Reply
+from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.fakes.teams import FakeTeams, Pace
 from goodbot.testing.host import RecordingHost
-from goodbot_connectors.stopping import StoppedError
+from goodbot_connectors.kit.cancellation import StoppedError
 from goodbot_connectors.teams import SPEC, render
 from goodbot_connectors.teams.config import TeamsSettings
 

@@ -7,9 +7,9 @@ import dataclasses
 from typing import Any
 
 import pytest
-from goodbot.buttons import STAR_ROW, retry_row
-from goodbot.connector import Connector
-from goodbot.events import (
+from goodbot.api.actions import STAR_ROW, retry_row
+from goodbot.api.connector import Connector
+from goodbot.api.events import (
     ChannelKind,
     CommandEvent,
     MessageEvent,

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from goodbot.events import ChannelKind, ChannelRef, MessageRef
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.fakes.telegram import TOKEN, WRONG_TOKEN, FakeTelegram, TelegramDriver
 from goodbot.testing.fakes.telegram.keyboards import buttons

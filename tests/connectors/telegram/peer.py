@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import aiohttp
-from goodbot.buttons import rating
-from goodbot.events import ChannelKind, ChannelRef, MessageRef
+from goodbot.api.actions import rating
+from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import Post

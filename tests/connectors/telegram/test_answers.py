@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from goodbot.buttons import THUMBS
+from goodbot.access.authorization import Grant
+from goodbot.api.actions import THUMBS
+from goodbot.api.connector import REPLACED
+from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, MessageRef, RatingEvent, Reply
+from goodbot.base.errors import RetriableError
 from goodbot.commands import TABLE
-from goodbot.connector import REPLACED
-from goodbot.errors import RetriableError
-from goodbot.events import ChannelKind, ChannelRef, MessageEvent, MessageRef, RatingEvent, Reply
-from goodbot.people.authorization import Grant
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.fakes.telegram import FakeTelegram
 from goodbot.testing.host import RecordingHost

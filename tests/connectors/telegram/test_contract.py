@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.connector import ConnectorSpec
+from goodbot.api.connector import ConnectorSpec
 from goodbot.testing.connector import ConnectorContract
 from goodbot.testing.host import RecordingHost
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from goodbot.errors import RetriableError, StoreError
-from goodbot.events import Button, CommandEvent, MessageEvent, PressEvent, RatingEvent, Reply
+from goodbot.api.events import Button, CommandEvent, MessageEvent, PressEvent, RatingEvent, Reply
+from goodbot.base.errors import RetriableError, StoreError
 from goodbot.store import Store
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import build, eventually
@@ -32,7 +32,7 @@ from tests.end_to_end.beside import goodbot
 from tests.support import require
 
 if TYPE_CHECKING:
-    from goodbot.app import App
+    from goodbot.daemon.app import App
 
 GOOD, BAD = Button(action="good", label="👍"), Button(action="bad", label="👎")
 TEN_MINUTES = 600.0

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from goodbot.buttons import STAR_ROW, THUMBS, retry_row
-from goodbot.errors import StoreError
-from goodbot.events import (
+from goodbot.api.actions import STAR_ROW, THUMBS, retry_row
+from goodbot.api.events import (
     Button,
     ChannelKind,
     CommandEvent,
@@ -25,6 +24,7 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.errors import StoreError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector_base import QUIET, build, eventually
 from goodbot.testing.fakes.telegram import FakeTelegram

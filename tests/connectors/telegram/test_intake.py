@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import StoreError
-from goodbot.events import MessageEvent, OrderKey, RatingEvent, RatingKind
+from goodbot.api.events import MessageEvent, OrderKey, RatingEvent, RatingKind
+from goodbot.base.errors import StoreError
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC, emoji
 from goodbot_connectors.telegram.config import TelegramSettings

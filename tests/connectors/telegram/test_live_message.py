@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from goodbot.news.live import LiveMessage
+from goodbot.conversation.notifications.live import LiveMessage
 from goodbot.testing import VirtualClock
 
 from tests.connectors.telegram.peer import TelegramPeer, called, channel

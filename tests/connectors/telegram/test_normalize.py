@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from goodbot.events import MessageEvent
+from goodbot.api.events import MessageEvent
 from goodbot_connectors.telegram import attachments, callback, emoji
 from goodbot_connectors.telegram.config import TelegramSettings
 from goodbot_connectors.telegram.intake import migration, next_offset, query_ids

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from goodbot.events import (
+from goodbot.api.events import (
     Button,
     ChannelKind,
     CommandEvent,

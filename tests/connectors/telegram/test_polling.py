@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from goodbot.errors import FatalConnectorError, RetriableError
-from goodbot.events import (
-    MessageEvent,
-)
+from goodbot.api.events import MessageEvent
+from goodbot.base.errors import FatalConnectorError, RetriableError
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.host import RecordingHost, VirtualClock
 from goodbot_connectors.telegram import SPEC

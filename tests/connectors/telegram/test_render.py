@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot import buttons
-from goodbot.events import Button, ChannelKind, ChannelRef, Reply
-from goodbot.text import units
+from goodbot.api import actions
+from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
+from goodbot.base.text import units
 from goodbot_connectors.telegram import callback, render
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,7 +153,7 @@ def test_data_fits_and_comes_back(words: str, turn: str) -> None:
         assert callback.read(data) == (None if kept else (action, turn))
 
 
-@given(st.text(max_size=80) | st.sampled_from([*buttons.HINTS]).map("again:{}:t".format))
+@given(st.text(max_size=80) | st.sampled_from([*actions.HINTS]).map("again:{}:t".format))
 def test_foreign_data_is_nothing_or_a_key(text: str) -> None:
     data = callback.read(text)
     if data is not None:
@@ -171,9 +171,9 @@ def rows(*groups: tuple[Button, ...]) -> list[list[str]]:
 
 
 def test_buttons_stand_in_rows_that_a_phone_can_show() -> None:
-    assert [len(row) for row in rows(buttons.THUMBS)] == [2]
-    assert [len(row) for row in rows(buttons.STAR_ROW)] == [5]
-    offered = rows(buttons.THUMBS, (), buttons.retry_row())
+    assert [len(row) for row in rows(actions.THUMBS)] == [2]
+    assert [len(row) for row in rows(actions.STAR_ROW)] == [5]
+    offered = rows(actions.THUMBS, (), actions.retry_row())
     assert offered[0] == ["👍 Good", "👎 Bad"]
     assert len(offered) == 3
     assert all(sum(map(len, row)) <= render.ROW for row in offered)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from goodbot.errors import ConnectorError, FatalConnectorError, RetriableError
-from goodbot.events import (
+from goodbot.api.events import (
     Button,
     ChannelKind,
     MessageEvent,
@@ -19,6 +18,7 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.host import RecordingHost, VirtualClock
 from goodbot_connectors.telegram import SPEC

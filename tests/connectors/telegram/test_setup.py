@@ -9,12 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import goodbot.doctor.parts as doctor
+import goodbot.cli.doctor.parts as doctor
 import pytest
+from goodbot.api.setup import Check, CheckState, Identity
+from goodbot.base.errors import ConfigError, FatalConnectorError, RetriableError
 from goodbot.config import parse
-from goodbot.errors import ConfigError, FatalConnectorError, RetriableError
-from goodbot.secrets import Secrets
-from goodbot.setup import Check, CheckState, Identity
+from goodbot.config.secrets import Secrets
 from goodbot.testing.host import VirtualClock
 from goodbot_connectors.telegram import SPEC
 from goodbot_connectors.telegram.config import TOKEN, TelegramSettings
@@ -118,7 +118,7 @@ async def test_a_bot_that_reads_whole_groups_is_worth_a_word(
 
 @pytest.mark.parametrize(("hours", "word"), [(2, "ahead of"), (-2, "behind")])
 async def test_a_clock_that_is_off(hours: int, word: str, setup: TelegramSetup) -> None:
-    from goodbot.clock import SystemClock
+    from goodbot.base.clock import SystemClock
 
     setup.clock = VirtualClock(now=SystemClock().now() + hours * 3600)
     clock = by_part(await setup.examine())["clock"]

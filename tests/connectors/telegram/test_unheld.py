@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.errors import RetriableError
+from goodbot.base.errors import RetriableError
 from goodbot.testing.host import RecordingHost, VirtualClock
 from goodbot_connectors.telegram import SPEC, polling
 from goodbot_connectors.telegram.intake import Cursor, Taken

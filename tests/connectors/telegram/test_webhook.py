@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
-from goodbot.errors import FatalConnectorError, StoreError
-from goodbot.events import Button, MessageEvent, RatingEvent, Reply
+from goodbot.api.events import Button, MessageEvent, RatingEvent, Reply
+from goodbot.base.errors import FatalConnectorError, StoreError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.connector import ConnectorContract
 from goodbot.testing.connector_base import build, eventually
@@ -25,7 +25,7 @@ from tests.connectors.telegram.fake import Driver, channel, check_conversation, 
 from tests.support import free_port, patience, require
 
 if TYPE_CHECKING:
-    from goodbot.connector import ConnectorSpec
+    from goodbot.api.connector import ConnectorSpec
 
 PUBLIC = "https://bots.example"
 PATH = "/goodbot/telegram"

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from goodbot.events import ChannelKind, MessageRef
-from goodbot.lock import socket_path
+from goodbot.api.events import ChannelKind, MessageRef
+from goodbot.config.lock import socket_path
 from goodbot.testing.platform import Post
 from goodbot_connectors.terminal import TerminalSettings
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.connector import Connector, ConnectorSpec
-from goodbot.events import MessageEvent
+from goodbot.api.connector import Connector, ConnectorSpec
+from goodbot.api.events import MessageEvent
 from goodbot.testing.connector import ConnectorContract
 from goodbot.testing.connector_base import QUIET, build
 from goodbot.testing.host import RecordingHost

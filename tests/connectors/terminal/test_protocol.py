@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.buttons import retry_row
-from goodbot.errors import ServerError
-from goodbot.events import (
+from goodbot.api.actions import retry_row
+from goodbot.api.events import (
     MessageEvent,
     Outcome,
     PressEvent,
@@ -20,6 +19,7 @@ from goodbot.events import (
     Receipt,
     Reply,
 )
+from goodbot.base.errors import ServerError
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.terminal import SPEC, TerminalSettings
 from goodbot_connectors.terminal.connector import TerminalConnector

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from goodbot.events import RatingEvent
+from goodbot.api.events import RatingEvent
 from goodbot.testing.connector_base import eventually
 
 from tests.connectors.web.scripted import Scripted

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import aiohttp
-from goodbot.events import ChannelKind, MessageRef
+from goodbot.api.events import ChannelKind, MessageRef
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import Post

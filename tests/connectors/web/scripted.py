@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from goodbot.buttons import THUMBS, retry_row
-from goodbot.connector import ReplyStream
-from goodbot.errors import ServerError
-from goodbot.events import (
+from goodbot.api.actions import THUMBS, retry_row
+from goodbot.api.connector import ReplyStream
+from goodbot.api.events import (
     ChannelKind,
     CommandEvent,
     Event,
@@ -25,7 +24,8 @@ from goodbot.events import (
     Reply,
     Waiting,
 )
-from goodbot.ratings import is_stars
+from goodbot.api.labels import is_stars
+from goodbot.base.errors import ServerError
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.web import SPEC, WebSettings
 from goodbot_connectors.web.connector import WebConnector

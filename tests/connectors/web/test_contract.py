@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.connector import Connector, ConnectorSpec
-from goodbot.events import MessageEvent, Reply
+from goodbot.api.connector import Connector, ConnectorSpec
+from goodbot.api.events import MessageEvent, Reply
 from goodbot.testing.connector import ConnectorContract
 from goodbot.testing.host import RecordingHost
 from goodbot.testing.platform import PlatformDriver

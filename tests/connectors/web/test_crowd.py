@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from goodbot.events import MessageEvent, RatingEvent
+from goodbot.api.events import MessageEvent, RatingEvent
 from goodbot.testing.connector_base import eventually
 
 from tests.connectors.web.peer import Browser

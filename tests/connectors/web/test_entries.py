@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from goodbot.events import Button, OrderKey, RatingEvent, RatingKind
+from goodbot.api.events import Button, OrderKey, RatingEvent, RatingKind
 from goodbot_connectors.web.entries import BOT, WRITING, YOU, Conversation, Entry, Rated
 from goodbot_connectors.web.normalize import channel_ref, user_ref
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from goodbot.events import RatingKind
+from goodbot.api.events import RatingKind
 from goodbot.testing.connector_base import eventually
 
 from tests.connectors.web.browsing import (

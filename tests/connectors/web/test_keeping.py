@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.errors import RetriableError, StoreError
-from goodbot.events import MessageEvent, Outcome, Receipt, Reply
+from goodbot.api.events import MessageEvent, Outcome, Receipt, Reply
+from goodbot.base.errors import RetriableError, StoreError
 from goodbot.testing import VirtualClock
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.web import SPEC, WebSettings
+from goodbot_connectors.web.cache import Shelf
 from goodbot_connectors.web.connector import WebConnector
 from goodbot_connectors.web.entries import YOU, Entry
 from goodbot_connectors.web.normalize import channel_ref
 from goodbot_connectors.web.sessions import Sessions
-from goodbot_connectors.web.shelf import Shelf
 
 DAY = 86_400.0
 
@@ -87,7 +87,7 @@ async def test_what_is_touched_is_kept_while_what_is_old_is_dropped(
 async def test_refused_messages_fill_neither_the_disk_nor_the_memory(
     host: RecordingHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goodbot_connectors.web.shelf._MOST_OPEN", 5)
+    monkeypatch.setattr("goodbot_connectors.web.cache._MOST_OPEN", 5)
     connector = WebConnector(host, WebSettings())
     await connector.start()
     host.answer = lambda event: Receipt(event_id=event.event_id, outcome=Outcome.DENIED)

@@ -6,8 +6,7 @@ import contextlib
 from typing import Any
 
 import pytest
-from goodbot.errors import UsageError
-from goodbot.events import (
+from goodbot.api.events import (
     ChannelKind,
     CommandEvent,
     Event,
@@ -16,6 +15,7 @@ from goodbot.events import (
     RatingEvent,
     RatingKind,
 )
+from goodbot.base.errors import UsageError
 from goodbot_connectors.web import normalize
 from hypothesis import given
 from hypothesis import strategies as st

@@ -6,15 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from goodbot.events import (
-    Button,
-    MessageEvent,
-    Outcome,
-    PressEvent,
-    RatingKind,
-    Receipt,
-    Reply,
-)
+from goodbot.api.events import Button, MessageEvent, Outcome, PressEvent, RatingKind, Receipt, Reply
 
 from tests.connectors.web.browsing import (
     Person,

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from goodbot.events import MessageEvent, RatingEvent
+from goodbot.api.events import MessageEvent, RatingEvent
 from goodbot_connectors.web.guard import CONTENT_POLICY, LARGEST
 from goodbot_connectors.web.site import Site
 

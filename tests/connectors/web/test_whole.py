@@ -12,7 +12,7 @@ from typing import Any
 import goodbot_connectors.web
 import pytest
 from goodbot.config import HttpConfig
-from goodbot.control import execute
+from goodbot.daemon.control import execute
 from goodbot.store import feedback
 from goodbot.testing.connector_base import eventually
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.adapters import formats
-from goodbot.adapters.formats import Formats
-from goodbot.errors import AdapterError, ServerError, TrainingError
-from goodbot.processes import child_environment
-from goodbot.server import AdapterFormat
-from goodbot.training import child
+from goodbot.api.server import AdapterFormat
+from goodbot.base.errors import AdapterError, ServerError, TrainingError
+from goodbot.base.spawn import child_environment
+from goodbot.learning import worker_process
+from goodbot.learning.adapters import formats
+from goodbot.learning.adapters.formats import Formats
 
 from tests.core.serving import tiny
 from tests.support import require
@@ -46,7 +46,7 @@ class Child:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Child:
     fake = Child()
-    monkeypatch.setattr(child, "run", fake.run)
+    monkeypatch.setattr(worker_process, "run", fake.run)
     return fake
 
 
@@ -222,7 +222,7 @@ async def test_an_adapter_that_takes_for_ever_to_read_is_let_go(
     async def endless(*_: Any, **__: Any) -> Any:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(child, "run", endless)
+    monkeypatch.setattr(worker_process, "run", endless)
     monkeypatch.setattr(formats, "_TAKE_SECONDS", 0.05)
     with pytest.raises(AdapterError, match="could not be read within"):
         await Formats(tmp_path, tmp_path, {}).take(tmp_path, tmp_path / "ours")

@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from goodbot.adapters import archive, importing
-from goodbot.adapters.manifest import CONFIG, WEIGHTS, Manifest
-from goodbot.errors import AdapterError
-from goodbot.models import ResolvedModel
+from goodbot.api.model import ResolvedModel
+from goodbot.base.errors import AdapterError
+from goodbot.learning.adapters import archive, importing
+from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, Manifest
 
 
 async def test_a_foreign_name_reaches_no_terminal_as_it_is(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.adapters.lineage import branches, head, settled, surplus
+from goodbot.learning.adapters.lineage import branches, head, settled, surplus
 from goodbot.store.adapters import PINNED, UNSERVED, AdapterRow
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.adapters import Manifest, publish, verify
-from goodbot.adapters import manifest as module
-from goodbot.adapters.base import Base
-from goodbot.adapters.manifest import (
+from goodbot.api.model import ResolvedModel
+from goodbot.base.errors import AdapterError
+from goodbot.learning.adapters import Manifest, publish, verify
+from goodbot.learning.adapters import manifest as module
+from goodbot.learning.adapters.base import Base
+from goodbot.learning.adapters.manifest import (
     CONFIG,
     FINGERPRINT,
     MANIFEST,
@@ -24,8 +26,6 @@ from goodbot.adapters.manifest import (
     contents,
     inspect,
 )
-from goodbot.errors import AdapterError
-from goodbot.models import ResolvedModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,13 +9,13 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from goodbot.adapters.registry import NotServedError
-from goodbot.errors import ServerError
-from goodbot.server import Generated, GenerateRequest
-from goodbot.serving import witness
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base.errors import ServerError
+from goodbot.daemon.http import readiness
+from goodbot.inference.servers import health
+from goodbot.learning.adapters.registry import NotServedError
 from goodbot.store import adapters
 from goodbot.testing import VirtualClock
-from goodbot.web import readiness
 
 from tests.core.adapters.test_registry import loaded, versions, who_answers
 from tests.core.builders import Bot, check, open_bot, until
@@ -118,7 +118,7 @@ async def test_what_was_put_right_is_said_for_a_day(tmp_path: Path) -> None:
 async def test_a_version_that_says_nothing_holds_nobody_up_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(witness, "_LONGEST", 0.05)
+    monkeypatch.setattr(health, "_LONGEST", 0.05)
 
     async def silent(request: GenerateRequest) -> AsyncGenerator[str | Generated, None]:
         await asyncio.Event().wait()
@@ -127,7 +127,7 @@ async def test_a_version_that_says_nothing_holds_nobody_up_for_ever(
     async with open_bot(tmp_path) as bot:
         monkeypatch.setattr(bot.app.server, "generate", silent)
         with pytest.raises(ServerError, match="v1 did not answer within"):
-            await witness.probe(bot.app.server, 1)
+            await health.probe(bot.app.server, 1)
 
 
 async def test_a_server_that_cannot_load_the_version_at_the_start_answers_with_the_base(
@@ -254,7 +254,7 @@ async def test_a_proof_that_cannot_be_had_breaks_nothing(
         async def hangs(*_: Any, **__: Any) -> Any:
             await asyncio.Event().wait()
 
-        monkeypatch.setattr("goodbot.serving.witness._SECONDS", 0.05)
+        monkeypatch.setattr("goodbot.inference.servers.health._SECONDS", 0.05)
         monkeypatch.setattr(bot.app.server, "first_tokens", hangs)
         await bot.rated(8)
         assert (await bot.train()).state == "activated"
@@ -276,7 +276,7 @@ async def test_a_long_answer_by_the_old_version_holds_nobody_up(
             await real(version)
 
         monkeypatch.setattr(bot.app.server, "unload", unload)
-        monkeypatch.setattr("goodbot.adapters.registry._SOON_SECONDS", 0.01)
+        monkeypatch.setattr("goodbot.learning.adapters.registry._SOON_SECONDS", 0.01)
         async with asyncio.timeout(patience(10)):
             await bot.rollback()
             await bot.rollback()
@@ -287,7 +287,7 @@ async def test_a_long_answer_by_the_old_version_holds_nobody_up(
 
 
 async def test_nor_does_it_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goodbot.adapters.registry._SOON_SECONDS", 0.01)
+    monkeypatch.setattr("goodbot.learning.adapters.registry._SOON_SECONDS", 0.01)
     async with asyncio.timeout(patience(20)), open_bot(tmp_path) as bot:
         await versions(bot, 1)
 

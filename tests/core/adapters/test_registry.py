@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.adapters import retention
-from goodbot.adapters.manifest import CONFIG, MANIFEST, WEIGHTS
-from goodbot.errors import AdapterError, ServerError
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.learning.adapters import retention
+from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS
 from goodbot.store import Store, adapters
 
 from tests.core.builders import Bot, check, open_bot, rows, until
@@ -41,14 +41,14 @@ async def loaded(bot: Bot) -> list[int]:
 
 
 STEPS = {
-    "publish": ("goodbot.training.going_live.publish", False),
+    "publish": ("goodbot.learning.training.publish.publish", False),
     "record": ("goodbot.store.adapters.add", True),
-    "load": ("goodbot.serving.embedded.EmbeddedServer.load", True),
-    "probe": ("goodbot.adapters.registry.AdapterRegistry.prepare", True),
+    "load": ("goodbot.inference.servers.embedded.EmbeddedServer.load", True),
+    "probe": ("goodbot.learning.adapters.registry.AdapterRegistry.prepare", True),
     "pointer": ("goodbot.store.adapters.move_pointer", True),
     "finish": ("goodbot.store.runs.finish", True),
-    "switch over": ("goodbot.adapters.registry.AdapterRegistry._switch_over", True),
-    "activate": ("goodbot.serving.embedded.EmbeddedServer.activate", True),
+    "switch over": ("goodbot.learning.adapters.registry.AdapterRegistry._switch_over", True),
+    "activate": ("goodbot.inference.servers.embedded.EmbeddedServer.activate", True),
 }
 
 
@@ -399,7 +399,7 @@ async def test_compare_and_set(tmp_path: Path) -> None:
 async def test_hashing_and_loading_do_not_block_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from goodbot.adapters import manifest
+    from goodbot.learning.adapters import manifest
 
     async with open_bot(tmp_path) as bot:
         await versions(bot, 1)

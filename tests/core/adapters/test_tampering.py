@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, inspect
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
+from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, inspect
 
 from tests.core.builders import Bot, open_bot
 

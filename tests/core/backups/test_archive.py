@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.backups import archive
-from goodbot.backups.archive import About, ArchiveError
-from goodbot.errors import StoreFullError
+from goodbot.base.errors import StoreFullError
+from goodbot.cli.backup import archive
+from goodbot.cli.backup.archive import About, ArchiveError
 
 ABOUT = About(goodbot="0.1.0", schema=2, created_at=1.7e9, turns=3, ratings=2, adapters=1)
 FILES = {

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.app import open_plugins
-from goodbot.backups import archive
-from goodbot.backups.archive import ArchiveError
-from goodbot.backups.make import Made, make
-from goodbot.backups.restore import Prepared, prepared, swap
+from goodbot.base.errors import BusyError, GoodbotError, NewerDataError, StoreError, UsageError
+from goodbot.cli.backup import archive
+from goodbot.cli.backup.archive import ArchiveError
+from goodbot.cli.backup.make import Made, make
+from goodbot.cli.backup.restore import Prepared, prepared, swap
 from goodbot.config import Config
-from goodbot.errors import BusyError, GoodbotError, NewerDataError, StoreError, UsageError
-from goodbot.lock import HomeLock, prepare_home
+from goodbot.config.lock import HomeLock, prepare_home
+from goodbot.daemon.app import open_plugins
 from goodbot.store import Store
 from goodbot.store.migrate import migrations
 

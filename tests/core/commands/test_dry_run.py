@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey
+from goodbot.base.errors import UsageError
 from goodbot.commands.base import Result
 from goodbot.commands.dry_run import sentences
-from goodbot.errors import UsageError
-from goodbot.events import ChannelKind, ChannelRef, CommandEvent, OrderKey
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.store import access, exporting, forgetting
+from goodbot.store import exporting, forgetting, settings
 
 from tests.core.builders import Bot, open_bot
 from tests.support import patience
@@ -124,7 +124,7 @@ async def test_an_export_under_way_is_waited_for_and_deleted(
         monkeypatch.setattr(exporting, "write", slow)
         exporting_now = asyncio.create_task(exported(bot))
         await begun.wait()
-        await bot.app.store.write(lambda db: access.set_switch(db, forgetting.ERASE, "1"))
+        await bot.app.store.write(lambda db: settings.set_switch(db, forgetting.ERASE, "1"))
         sweeping = asyncio.create_task(bot.app.eraser.sweep())
         await asyncio.sleep(0.05)
         go.set()

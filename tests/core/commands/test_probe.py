@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import goodbot
-from goodbot.doctor.daemon import _probed
-from goodbot.setup import CheckState
+from goodbot.api.setup import CheckState
+from goodbot.cli.doctor.daemon import _probed
 
 from tests.core.builders import Bot, open_bot, rows
 

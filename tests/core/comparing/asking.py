@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from goodbot.clock import SystemClock
+from goodbot.base.clock import SystemClock
 from goodbot.config import ServingConfig
-from goodbot.loopback import Answer
+from goodbot.daemon.loopback import Answer
 from goodbot.store import comparisons
 from goodbot.store.comparisons import Comparison, Tally
 

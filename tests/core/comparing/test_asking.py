@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.adapters.registry import NotServedError
-from goodbot.comparing.comparer import LOST
+from goodbot.base.errors import ServerError
 from goodbot.config import Grants, ServingConfig
-from goodbot.errors import ServerError
+from goodbot.learning.adapters.registry import NotServedError
+from goodbot.learning.evaluation.ab_test import LOST
 from goodbot.store import adapters, people
 
 from tests.core.builders import Bot, check, open_bot, rows, until
@@ -677,7 +677,7 @@ async def test_a_server_that_is_away_is_logged_once(
             raise ServerError("a training has the model's memory")
 
         comparer._preparing.prepare = away
-        with caplog.at_level("INFO", logger="goodbot.comparing.comparer"):
+        with caplog.at_level("INFO", logger="goodbot.learning.evaluation.ab_test"):
             await trained(bot)
             await until(lambda: "is compared later" in caplog.text)
             for _ in range(3):

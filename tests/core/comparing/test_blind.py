@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from goodbot.comparing import blind
+from goodbot.learning.evaluation import blind
 from goodbot.store.comparisons import Comparison, Pair, Tally
 
 AFTER = Comparison(id=1, run=1, old=6, new=7, held=False, seed=12, state="asking", opened_at=0.0)

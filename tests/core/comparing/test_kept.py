@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from goodbot.comparing import report
+from goodbot.base.proportions import wilson
 from goodbot.config import Grants
-from goodbot.intervals import wilson
+from goodbot.learning.evaluation import report
 from goodbot.store import acceptance, feedback, turns
 from goodbot.store.acceptance import Acceptance
 

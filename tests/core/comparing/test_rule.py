@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from goodbot.comparing.rule import is_certain, loses
+from goodbot.learning.evaluation.rule import is_certain, loses
 from goodbot.store.comparisons import Tally
 
 

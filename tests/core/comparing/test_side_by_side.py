@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from goodbot.comparing import side_by_side
 from goodbot.config import ServingConfig
-from goodbot.store import access
+from goodbot.learning.evaluation import side_by_side
+from goodbot.store import settings
 
 from tests.core.builders import Bot, open_bot, rows, until
 
@@ -97,7 +97,7 @@ async def test_the_audit_trail_keeps_no_prompt(tmp_path: Path) -> None:
         await bot.rated(8)
         await bot.train()
         await bot.command("compare", "base v1 a secret of mine")
-        entries, whole = await bot.store.read(access.audit)
+        entries, whole = await bot.store.read(settings.audit)
         assert whole
         assert [entry.action for entry in entries][-1] == "compare"
         assert "secret" not in "".join(entry.detail for entry in entries)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.comparing.spare import SpareTime
-from goodbot.errors import ServerError
-from goodbot.server import Generated, GenerateRequest
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base.errors import ServerError
+from goodbot.learning.evaluation.idle import SpareTime
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import open_bot, rows, until

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot import config, loopback
-from goodbot.plugins import PluginHost
-from goodbot.setup import Check, CheckState, Examined
+from goodbot import config
+from goodbot.api.plugins import PluginHost
+from goodbot.api.setup import Check, CheckState, Examined
+from goodbot.daemon import loopback
 from goodbot.store import Store
 from goodbot_connectors import telegram, terminal
-from goodbot_training import rewards
 from goodbot_training.backends import mlx, torch
+from goodbot_training.objectives import rewards
 from goodbot_training.tiny import plugin as tiny
 
 OWN = {

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import pytest
 from aiohttp import web
 from goodbot import Capability, ConnectorSpec, hookimpl
-from goodbot.doctor import connectors, network
-from goodbot.errors import FatalConnectorError, RetriableError
-from goodbot.lock import HomeLock, prepare_home
-from goodbot.secrets import SecretStore
-from goodbot.setup import Check, CheckState, ConnectorSetup, Identity, Question
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Question
+from goodbot.base.errors import FatalConnectorError, RetriableError
+from goodbot.cli.doctor import connectors, network
+from goodbot.config.lock import HomeLock, prepare_home
+from goodbot.config.secrets import SecretStore
 from goodbot.store import people
 from goodbot_connectors import api as api_connector
 from goodbot_connectors import web as web_connector
@@ -164,7 +164,7 @@ async def test_its_token_cannot_be_one(tmp_path: Path) -> None:
 async def test_it_says_where_the_token_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goodbot.secrets.keyring_usable", lambda: False)
+    monkeypatch.setattr("goodbot.config.secrets.keyring_usable", lambda: False)
     SecretStore(tmp_path).set(TOKEN, TOLD[TOKEN])
     assert f"{TOKEN} from secrets.env" in (await look(tmp_path))[0].text
     monkeypatch.setenv(TOKEN, "coo")
@@ -357,8 +357,8 @@ async def test_whoever_has_routes_is_known_by_what_they_declare(
 async def test_the_service(
     status: dict[str, Any], state: CheckState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from goodbot.service import ServiceStatus
+    from goodbot.cli.service import ServiceStatus
 
-    monkeypatch.setattr("goodbot.service.status", lambda home: ServiceStatus(**status))
+    monkeypatch.setattr("goodbot.cli.service.status", lambda home: ServiceStatus(**status))
     [check] = await network.service(examined(tmp_path))
     assert check.state is state

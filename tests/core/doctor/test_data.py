@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.doctor import data, machine
-from goodbot.setup import CheckState
-from goodbot.store import access
+from goodbot.api.setup import CheckState
+from goodbot.cli.doctor import data, machine
+from goodbot.store import settings
 from goodbot.testing.host import VirtualClock
 
 from tests.core import builders
@@ -95,7 +95,7 @@ def test_an_older_schema_is_said_and_left(tmp_path: Path) -> None:
 def test_a_changed_audit_trail_is_noticed(tmp_path: Path) -> None:
     async def act(db: Any) -> None:
         for action in ("enable", "disable"):
-            await access.record(db, "terminal:0", action, "room", 1.0)
+            await settings.record(db, "terminal:0", action, "room", 1.0)
 
     file = store(tmp_path, act)
     assert states(database(tmp_path)) == {"database": CheckState.OK}

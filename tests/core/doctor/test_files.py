@@ -9,8 +9,8 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
-from goodbot.doctor import files
-from goodbot.setup import CheckState
+from goodbot.api.setup import CheckState
+from goodbot.cli.doctor import files
 
 from tests.core.doctor.examining import examined, only, store
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from goodbot.backend import BackendSpec
-from goodbot.doctor import model, weights
-from goodbot.setup import CheckState
+from goodbot.api.backend import BackendSpec
+from goodbot.api.setup import CheckState
+from goodbot.cli.doctor import model, weights
 from goodbot_training.tiny.plugin import register_model
 
 from tests.core.doctor.examining import examined, only
@@ -118,7 +118,7 @@ async def test_the_backend_is_imported_where_it_cannot_hurt(tmp_path: Path) -> N
 async def test_a_missing_extra_is_the_exact_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goodbot.plugins.missing_modules", lambda requires: tuple(requires))
+    monkeypatch.setattr("goodbot.api.plugins.missing_modules", lambda requires: tuple(requires))
     check = await only(model.backend(examined(tmp_path)))
     assert check.state is CheckState.FAIL
     program, _, rest = check.fix.partition(" install ")
@@ -136,11 +136,11 @@ async def test_a_backend_whose_packages_are_broken(
         name="broken", factory="x:Y", requires=("brokenlib",), extra="torch", settings=dict,
         priority=99,
     )  # fmt: skip
-    monkeypatch.setattr("goodbot.plugins.PluginHost.backends", lambda self: {"broken": spec})
+    monkeypatch.setattr("goodbot.api.plugins.PluginHost.backends", lambda self: {"broken": spec})
     check = await only(model.backend(examined(tmp_path)))
     assert (check.state, "libcuda.so.1 is missing" in check.text) == (CheckState.FAIL, True)
     fine = replace(spec, requires=("json",))
-    monkeypatch.setattr("goodbot.plugins.PluginHost.backends", lambda self: {"broken": fine})
+    monkeypatch.setattr("goodbot.api.plugins.PluginHost.backends", lambda self: {"broken": fine})
     assert (await only(model.backend(examined(tmp_path)))).state is CheckState.OK
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.doctor import model_server, serving
-from goodbot.doctor.parts import probes
-from goodbot.setup import Check, CheckState, Examined
+from goodbot.api.setup import Check, CheckState, Examined
+from goodbot.cli.doctor import model_server, serving
+from goodbot.cli.doctor.parts import probes
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.fakes.vllm import FakeVllm
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.doctor import security
-from goodbot.events import ChannelKind, ChannelRef
-from goodbot.store import access, channels, people
+from goodbot.api.events import ChannelKind, ChannelRef
+from goodbot.cli.doctor import security
+from goodbot.store import channels, people, settings
 
 from tests.core.doctor.examining import examined, store
 from tests.support import require
@@ -30,13 +30,13 @@ host = "0.0.0.0"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("goodbot.secrets.keyring_usable", lambda: False)
+    monkeypatch.setattr("goodbot.config.secrets.keyring_usable", lambda: False)
 
     async def fill(db: Any) -> None:
         await people.grant(db, "telegram:44", "owner", people.PAIRING, 1.0)
         room = ChannelRef(connector="telegram", account="1", id="-200", kind=ChannelKind.SHARED)
         await channels.enable(db, room, "telegram:44", 1.0)
-        await access.set_share(db, "telegram:33", True, 1.0)
+        await settings.set_share(db, "telegram:33", True, 1.0)
 
     store(tmp_path / "home", fill)
     secrets = tmp_path / "home" / "secrets.env"
@@ -69,7 +69,7 @@ def test_everybody_and_every_door_is_listed(home: Path) -> None:
         f"terminal:{os.geteuid()}",
         paired[1],
     ]
-    store(home, lambda db: access.set_share(db, "telegram:11", False, 1.0))
+    store(home, lambda db: settings.set_share(db, "telegram:11", False, 1.0))
     assert "telegram:11" not in security.report(seen, ())["data"]["shares"]
     assert any("0.0.0.0:18100" in row["what"] and "OTHER" in row["who"] for row in data["listens"])
     assert data["tokens"] == [{"name": "GOODBOT_TELEGRAM_TOKEN", "where": "file"}]

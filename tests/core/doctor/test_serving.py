@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from goodbot.doctor import serving
-from goodbot.setup import CheckState
+from goodbot.api.setup import CheckState
+from goodbot.cli.doctor import serving
 
 from tests.core.doctor.examining import examined
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from goodbot import hookimpl
-from goodbot.doctor import settings
-from goodbot.plugins import PluginInfo
-from goodbot.setup import CheckState
+from goodbot.api.plugins import PluginInfo
+from goodbot.api.setup import CheckState
+from goodbot.cli.doctor import settings
 
 from tests.core.doctor.examining import examined, only
 

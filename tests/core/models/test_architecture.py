@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from goodbot.errors import ConfigError
-from goodbot.models.architecture import experts, read
+from goodbot.api.model_shape import experts, read
+from goodbot.base.errors import ConfigError
 
 BILLION = 1e9
 QWEN3_30B: dict[str, Any] = {

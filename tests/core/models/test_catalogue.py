@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import pytest
-from goodbot.models import architecture, catalogue
-from goodbot.models.catalogue import Entry
-from goodbot.models.directory import hub_name
+from goodbot.api import model_shape
+from goodbot.inference.models import catalogue
+from goodbot.inference.models.catalogue import Entry
+from goodbot.inference.models.directory import hub_name
 
 ENTRIES = catalogue.entries()
 
@@ -26,8 +27,8 @@ def test_an_entry_agrees_with_its_own_architecture(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 @pytest.mark.parametrize("backend", ["mlx", "torch"])
 def test_what_is_proposed_can_be_trained(entry: Entry, backend: str) -> None:
-    assert architecture.unusable(entry.config, backend) == ""
-    assert architecture.doubt(entry.config) == ""
+    assert model_shape.unusable(entry.config, backend) == ""
+    assert model_shape.doubt(entry.config) == ""
 
 
 def test_names_and_aliases_are_unique() -> None:

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from goodbot.errors import ConfigError
-from goodbot.models import ModelSpec, check, resolve
+from goodbot.api.model import ModelSpec
+from goodbot.base.errors import ConfigError
+from goodbot.inference.models import check, resolve
 
 from tests.core.builders import Fake
 

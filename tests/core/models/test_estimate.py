@@ -7,14 +7,14 @@ import itertools
 from pathlib import Path
 
 import pytest
+from goodbot.api.model_shape import doubt, read, unusable
+from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.config.file import ConfigFile
-from goodbot.errors import ConfigError, GoodbotError
-from goodbot.models import catalogue, choose, estimate, machine
-from goodbot.models.architecture import doubt, read, unusable
-from goodbot.models.directory import read_config
-from goodbot.models.disk import stored
-from goodbot.models.machine import Place, available_memory
-from goodbot.models.obtain import Obtained, obtain
+from goodbot.inference.models import catalogue, choose, estimate, machine
+from goodbot.inference.models.directory import read_config
+from goodbot.inference.models.disk import stored
+from goodbot.inference.models.machine import Place, available_memory
+from goodbot.inference.models.obtain import Obtained, obtain
 
 from tests.core.models.conftest import REPO, TINY
 from tests.core.models.fake_hub import FakeHub

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import BusyError, ConfigError, GoodbotError
-from goodbot.models import check, resolve
-from goodbot.models import hub as hub_module
-from goodbot.models.directory import cache_folder
-from goodbot.models.fetched import entries, partial_name, remove
-from goodbot.models.hub import HubError
-from goodbot.models.obtain import obtain
-from goodbot.models.transfer import DamagedError
+from goodbot.base.errors import BusyError, ConfigError, GoodbotError
+from goodbot.inference.models import check, resolve
+from goodbot.inference.models import hub as hub_module
+from goodbot.inference.models.directory import cache_folder
+from goodbot.inference.models.fetched import entries, partial_name, remove
+from goodbot.inference.models.hub import HubError
+from goodbot.inference.models.obtain import obtain
+from goodbot.inference.models.transfer import DamagedError
 
 from tests.core.models.conftest import REPO, TINY
 from tests.core.models.fake_hub import FakeHub

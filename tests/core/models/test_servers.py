@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from goodbot.errors import ConfigError, UsageError
-from goodbot.models import served, servers, serving
-from goodbot.models.servers import FoundServer, ServedModel, checked, discover, usual
+from goodbot.base.errors import ConfigError, UsageError
+from goodbot.inference.models import served, servers, serving
+from goodbot.inference.models.servers import FoundServer, ServedModel, checked, discover, usual
 
 from tests.core.models import fake_servers
 from tests.core.models.conftest import TINY

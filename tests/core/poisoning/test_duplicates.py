@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from goodbot.poisoning import duplicates
-from goodbot.poisoning.duplicates import duplicate_weights, group, similarity
+from goodbot.learning.rating_quality import near_duplicates
+from goodbot.learning.rating_quality.near_duplicates import duplicate_weights, group, similarity
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,7 +95,7 @@ def test_hostile_text_cannot_make_it_quadratic(monkeypatch: pytest.MonkeyPatch) 
         compared += 1
         return similarity(one, other)
 
-    monkeypatch.setattr(duplicates, "similarity", counted)
+    monkeypatch.setattr(near_duplicates, "similarity", counted)
     assert len(set(group(hostile))) == 300
     assert 300 <= compared <= 8 * 300, "a few comparisons each, however many share something"
 

@@ -6,7 +6,12 @@ import random
 from collections.abc import Iterable, Mapping
 
 import pytest
-from goodbot.poisoning.flips import FALSE_ALARM_EVERY, Vote, against_others, against_own
+from goodbot.learning.rating_quality.contradictions import (
+    FALSE_ALARM_EVERY,
+    Vote,
+    against_others,
+    against_own,
+)
 
 HOUR = 3600.0
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 import pytest
-from goodbot.poisoning.outvoted import Rated, outvoted
+from goodbot.learning.rating_quality.consensus import Rated, outvoted
 
 FRIENDS = ("ada", "bob", "cy")
 LIAR = "mallory"

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import aiosqlite
 import pytest
+from goodbot.api.rewards import RewardPolicy
+from goodbot.api.setup import CheckState, Examined
+from goodbot.cli.doctor.data import contradictions
 from goodbot.config import Grants, TrainingConfig
-from goodbot.doctor.data import contradictions
-from goodbot.loopback import Answer
-from goodbot.poisoning.flips import Alarm
-from goodbot.ratings import RewardPolicy
-from goodbot.setup import CheckState, Examined
-from goodbot.store import claimable, runs, suspects
+from goodbot.daemon.loopback import Answer
+from goodbot.learning.rating_quality.contradictions import Alarm
+from goodbot.learning.training import batch
+from goodbot.store import runs, training_pool, vote_history
 from goodbot.store.runs import Item
 from goodbot.testing.clock import VirtualClock
-from goodbot.training import rounds
-from goodbot_training.rewards import binary
+from goodbot_training.objectives.rewards import binary
 
 from tests.core.builders import Bot, check, open_bot
 from tests.core.training.test_scheduler import rest
@@ -53,7 +53,7 @@ async def claimed(bot: Bot, **settings: object) -> tuple[Item, ...]:
     config = TrainingConfig(**given)  # type: ignore[arg-type]
     pool = bot.app.trainer._pool
     _, items = await bot.store.read(
-        lambda db: rounds.take(db, pool, POLICY, config, parent=0, replay=False)
+        lambda db: batch.take(db, pool, POLICY, config, parent=0, replay=False)
     )
     return tuple(item for item in items if item.split == "train")
 
@@ -171,7 +171,7 @@ async def test_owners_are_spared_by_any_of_their_names(tmp_path: Path) -> None:
 
         async def linked(db: aiosqlite.Connection) -> set[str]:
             await db.execute("INSERT INTO links VALUES ('loopback:owner', 'slack:U1', 0)")
-            return await claimable.owners(db, bot.app.trainer._pool)
+            return await training_pool.owners(db, bot.app.trainer._pool)
 
         spared = await bot.store.write(linked)
     assert {"loopback:owner", "slack:U1"} <= spared
@@ -208,8 +208,8 @@ async def test_an_alarm_is_told_once_for_as_long_as_it_is_on(
     async def newest(db: object) -> tuple[int, int]:
         return next(looks), 0
 
-    monkeypatch.setattr(suspects, "alarmed", alarmed)
-    monkeypatch.setattr(suspects, "newest", newest)
+    monkeypatch.setattr(vote_history, "alarmed", alarmed)
+    monkeypatch.setattr(vote_history, "newest", newest)
     alarm = Alarm(
         rater="loopback:ada", against="others", count=9, of=10, usual=0.25, since=0.0, seq=1
     )

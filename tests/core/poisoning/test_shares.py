@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from goodbot.poisoning.shares import share_weights
+from goodbot.learning.rating_quality.weight_caps import share_weights
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from goodbot.config import TrainingConfig
 from goodbot.config.hours import Hours
-from goodbot.pressure import Lasting, Limits, Readings
+from goodbot.learning.idle import Lasting, Limits, Readings
 
 NOON = datetime.fromisoformat("2027-01-15T12:00")
 IDLE = Readings(on_battery=False, others_load=0.1, others_gpu=0.0)

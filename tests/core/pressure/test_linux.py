@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from goodbot.pressure import linux, read_machine
+from goodbot.base.machine import linux
+from goodbot.learning.idle import read_machine
 
 from tests.support import patience
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from goodbot.pressure import Readings
+from goodbot.learning.idle import Readings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check, open_bot, until

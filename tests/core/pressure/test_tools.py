@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 import pytest
-from goodbot.pressure import macos, nvidia, read_machine
-from goodbot.pressure.tool import ask
+from goodbot.base.machine import macos, nvidia
+from goodbot.base.machine.tool import ask
+from goodbot.learning.idle import read_machine
 
 ON_MAINS = (
     "Now drawing from 'AC Power'\n -InternalBattery-0 (id=1)\t100%; charged; 0:00 remaining\n"

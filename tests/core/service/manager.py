@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.proxies import VARIABLES
+from goodbot.base.proxies import VARIABLES
 
 _PROGRAMS = Path(__file__).with_name("programs.py")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import service
-from goodbot.home import ours
-from goodbot.service import ServiceError
+from goodbot.cli import service
+from goodbot.cli.service import ServiceError
+from goodbot.config.layout import ours
 
 from tests.core.service.manager import FakeManager
 

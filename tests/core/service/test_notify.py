@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from goodbot.clock import SystemClock
+from goodbot.base.clock import SystemClock
+from goodbot.cli.service.notify import Notifier
+from goodbot.cli.service.supervision import Supervision
 from goodbot.config import HttpConfig
-from goodbot.service.notify import Notifier
-from goodbot.service.supervision import Supervision
 from goodbot.testing import VirtualClock
 
 from tests.cli.program import PROGRAM, environment, need_backend

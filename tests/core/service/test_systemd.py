@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from goodbot import service
-from goodbot.errors import BusyError
-from goodbot.lock import HomeLock, prepare_home
-from goodbot.service import ServiceError
+from goodbot.base.errors import BusyError
+from goodbot.cli import service
+from goodbot.cli.service import ServiceError
+from goodbot.config.lock import HomeLock, prepare_home
 
 from tests.core.service.manager import FakeManager
 from tests.support import require_program

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import ServerError
-from goodbot.serving.remote import RemoteServer
+from goodbot.base.errors import ServerError
+from goodbot.inference.servers.remote import RemoteServer
 from goodbot.testing.serving_base import answered
 
 from tests.core.serving.remote import nothing, started
@@ -23,7 +23,7 @@ class LoraFaults:
         async with started(made) as server:
             await server.load(1, two[0])
             await server.activate(1)
-            monkeypatch.setattr("goodbot.serving.lora_endpoints._LOAD_SECONDS", 0.05)
+            monkeypatch.setattr("goodbot.inference.servers.lora_endpoints._LOAD_SECONDS", 0.05)
             fake.faults.hangs = True
             monkeypatch.setattr(server, "leftovers", nothing)
             monkeypatch.setattr(server, "offered", nothing)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from goodbot.server import AdapterFormat
+from goodbot.api.server import AdapterFormat
 
 from tests.core.serving import tiny
 from tests.support import free_port, patience, require

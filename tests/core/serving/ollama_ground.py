@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from goodbot.clock import SystemClock
-from goodbot.errors import AdapterError
-from goodbot.models import ResolvedModel
-from goodbot.secrets import Secret
-from goodbot.server import AdapterFormat, Generated, GenerateRequest, ServerParts
-from goodbot.serving.ollama import OllamaServer
-from goodbot.serving.ollama_tags import OllamaSettings
+from goodbot.api.model import ResolvedModel
+from goodbot.api.server import AdapterFormat, Generated, GenerateRequest, ServerParts
+from goodbot.base.clock import SystemClock
+from goodbot.base.errors import AdapterError
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers.ollama import OllamaServer
+from goodbot.inference.servers.ollama_tags import OllamaSettings
 from goodbot.testing.fakes.ollama import FakeOllama, gguf
 
 from tests.core.builders import SPEC

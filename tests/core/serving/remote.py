@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from goodbot.secrets import Secret
-from goodbot.server import ServerParts
-from goodbot.serving.address import checked
-from goodbot.serving.remote import RemoteServer
+from goodbot.api.server import ServerParts
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers.address import checked
+from goodbot.inference.servers.remote import RemoteServer
 
 from tests.core.builders import SPEC, server_parts
 from tests.support import patience

@@ -7,10 +7,10 @@ import socket
 from typing import Any
 
 import pytest
+from goodbot.base.errors import ConfigError, ServerError
 from goodbot.config import parse
-from goodbot.errors import ConfigError, ServerError
-from goodbot.serving import address, choice
-from goodbot.serving.plugin import SPECS
+from goodbot.inference.servers import address, choice
+from goodbot.inference.servers.plugin import SPECS
 
 
 @pytest.mark.parametrize(

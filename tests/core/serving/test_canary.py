@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from goodbot.config import ServingConfig
-from goodbot.loopback import Answer
-from goodbot.serving import canary
-from goodbot.serving.canary import Standing
+from goodbot.daemon.loopback import Answer
+from goodbot.learning import canary
+from goodbot.learning.canary import Standing
 from goodbot.store import canaries
 from goodbot.store.acceptance import Acceptance
 from goodbot.store.canaries import Trial

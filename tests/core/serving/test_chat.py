@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from goodbot.errors import ServerError
-from goodbot.secrets import Secret
-from goodbot.serving import chat
-from goodbot.serving.chat import Completion
-from goodbot.serving.upstream import StatusError, Unreachable, Upstream
+from goodbot.base.errors import ServerError
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers import chat
+from goodbot.inference.servers.chat import Completion
+from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.fakes.vllm import FakeVllm
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from goodbot import config
-from goodbot.errors import ConfigError
-from goodbot.server import ServerSpec
-from goodbot.serving import choice, plugin
+from goodbot.api.server import ServerSpec
+from goodbot.base.errors import ConfigError
+from goodbot.inference.servers import choice, plugin
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from goodbot.backend import BackendSpec
-from goodbot.server import BASE, Server
-from goodbot.serving.embedded import EmbeddedServer
+from goodbot.api.backend import BackendSpec
+from goodbot.api.server import BASE, Server
+from goodbot.inference.servers.embedded import EmbeddedServer
 from goodbot.testing import ServingContract
 
 from tests.core import fake_worker

@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot import processes
-from goodbot.errors import AdapterError, ServerError
-from goodbot.server import Generated, GenerateRequest
-from goodbot.serving import embedded, sampler_process
-from goodbot.serving.embedded import EmbeddedServer
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base import spawn
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.inference.servers import embedded, sampler_process
+from goodbot.inference.servers.embedded import EmbeddedServer
 
 from tests.core import fake_worker
 from tests.core.builders import SPEC, Fake, server_parts, until
@@ -234,7 +234,7 @@ async def test_a_machine_that_starts_no_sampler_is_told_in_a_sentence_and_tried_
 
     assert await server.make_room()
     with monkeypatch.context() as full:
-        full.setattr(processes, "start", start)
+        full.setattr(spawn, "start", start)
         for again in (server.come_back, server.start):
             with pytest.raises(ServerError, match=f"{os.strerror(number)}.*{helps}"):
                 await again()

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.marks import BREAK
-from goodbot.models import ResolvedModel
-from goodbot.own_model import with_tools
-from goodbot.server import GenerateRequest, Server
-from goodbot.serving.chat import Completion, Part
-from goodbot.serving.mlx_server import MlxServer
-from goodbot.serving.ollama import OllamaServer
-from goodbot.serving.openai import OpenAIServer
-from goodbot.serving.plugin import VllmSettings
-from goodbot.serving.sglang import SglangServer
-from goodbot.serving.vllm import VllmServer
+from goodbot.api.completions import with_tools
+from goodbot.api.marks import BREAK
+from goodbot.api.model import ResolvedModel
+from goodbot.api.server import GenerateRequest, Server
+from goodbot.base.thoughts import Thought
+from goodbot.inference.servers.chat import Completion, Part
+from goodbot.inference.servers.mlx_server import MlxServer
+from goodbot.inference.servers.ollama import OllamaServer
+from goodbot.inference.servers.openai import OpenAIServer
+from goodbot.inference.servers.plugin import VllmSettings
+from goodbot.inference.servers.sglang import SglangServer
+from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.fakes.sglang import FakeSglang
 from goodbot.testing.fakes.vllm import FakeVllm
-from goodbot.thoughts import Thought
 
 from tests.core.serving.remote import parts, started
 

@@ -15,14 +15,14 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
-from goodbot.adapters.formats import Formats
-from goodbot.errors import AdapterError, ServerError
-from goodbot.processes import child_environment
-from goodbot.sampling import Filters
-from goodbot.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
-from goodbot.serving import llamacpp
-from goodbot.serving.llamacpp import LlamaCppServer
-from goodbot.serving.plugin import LlamaCppSettings
+from goodbot.api.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.sampling import Filters
+from goodbot.base.spawn import child_environment
+from goodbot.inference.servers import llamacpp
+from goodbot.inference.servers.llamacpp import LlamaCppServer
+from goodbot.inference.servers.plugin import LlamaCppSettings
+from goodbot.learning.adapters.formats import Formats
 from goodbot.testing import ServingContract
 from goodbot.testing.fakes import llamacpp as fake
 from goodbot.testing.fakes.policy import END, WORDS

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import pytest_asyncio
-from goodbot.adapters.formats import Formats
-from goodbot.processes import child_environment
-from goodbot.server import BASE, Generated, GenerateRequest, Server
-from goodbot.serving.llamacpp import LlamaCppServer
-from goodbot.serving.plugin import LlamaCppSettings
+from goodbot.api.server import BASE, Generated, GenerateRequest, Server
+from goodbot.base.spawn import child_environment
+from goodbot.inference.servers.llamacpp import LlamaCppServer
+from goodbot.inference.servers.plugin import LlamaCppSettings
+from goodbot.learning.adapters.formats import Formats
 from goodbot.testing import ServingContract
 
 from tests.core.builders import SPEC, server_parts

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from goodbot import answers
-from goodbot.errors import ServerError
-from goodbot.events import Event, OrderKey
-from goodbot.own_model import with_form, with_tools, without_form
-from goodbot.sampling import Filters
-from goodbot.server import Generated, GenerateRequest
-from goodbot.serving.manners import Attempt, Manners, formed
-from goodbot.serving.openai import OpenAIServer
-from goodbot.serving.upstream import StatusError
+from goodbot.api.completions import with_form, with_tools, without_form
+from goodbot.api.events import Event, OrderKey
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base.errors import ServerError
+from goodbot.base.sampling import Filters
+from goodbot.conversation import replies
+from goodbot.inference.servers.manners import Attempt, Manners, formed
+from goodbot.inference.servers.openai import OpenAIServer
+from goodbot.inference.servers.upstream import StatusError
 
 from tests.core.made import CHANNEL, OWNER
 from tests.core.serving.remote import parts, started
@@ -302,8 +302,8 @@ async def test_who_asks_is_told_that_the_server_refuses_it(status: int, told: st
     ):
         with pytest.raises(StatusError) as refused:
             await ask(driver, ASKED)
-    assert told in answers._told(refused.value, event)
-    assert "my model is not running" in answers._told(ServerError("down"), event)
+    assert told in replies._told(refused.value, event)
+    assert "my model is not running" in replies._told(ServerError("down"), event)
 
 
 async def test_the_server_s_own_words_are_all_that_is_sent() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from aiohttp import web
-from goodbot.errors import AdapterError, ServerError
-from goodbot.server import BASE, AdapterFormat, Server, ServerParts
-from goodbot.serving.mlx_server import MlxServer
+from goodbot.api.server import BASE, AdapterFormat, Server, ServerParts
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.inference.servers.mlx_server import MlxServer
 from goodbot.testing import ServingContract
 from goodbot.testing.serving_base import answered, messages
 

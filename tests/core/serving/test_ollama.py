@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from goodbot.errors import AdapterError, ServerError
-from goodbot.server import BASE, Server
-from goodbot.serving import upstream
-from goodbot.serving.ollama import OllamaServer
-from goodbot.serving.proof import Fingerprint, Prompt, Verdict, prove
+from goodbot.api.server import BASE, Server
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.inference.servers import upstream
+from goodbot.inference.servers.fingerprint_check import Fingerprint, Prompt, Verdict, prove
+from goodbot.inference.servers.ollama import OllamaServer
 from goodbot.testing import VirtualClock
 from goodbot.testing.fakes.ollama import FakeOllama
 from goodbot.testing.serving import ServingContract

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from goodbot.adapters.formats import Formats
-from goodbot.processes import child_environment
+from goodbot.base.spawn import child_environment
+from goodbot.learning.adapters.formats import Formats
 from goodbot.testing.fakes.ollama import FakeOllama, gguf
 from goodbot.testing.fakes.ollama.server import MODEL
 

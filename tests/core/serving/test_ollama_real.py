@@ -11,14 +11,14 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from goodbot.adapters.formats import Formats
-from goodbot.processes import child_environment
-from goodbot.secrets import Secret
-from goodbot.server import Server
-from goodbot.serving.ollama import OllamaServer
-from goodbot.serving.ollama_api import OllamaApi, digest_of
-from goodbot.serving.ollama_tags import OllamaSettings
-from goodbot.serving.upstream import Upstream
+from goodbot.api.server import Server
+from goodbot.base.spawn import child_environment
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers.ollama import OllamaServer
+from goodbot.inference.servers.ollama_api import OllamaApi, digest_of
+from goodbot.inference.servers.ollama_tags import OllamaSettings
+from goodbot.inference.servers.upstream import Upstream
+from goodbot.learning.adapters.formats import Formats
 from goodbot.testing import ServingContract
 
 from tests.core.builders import SPEC, server_parts

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from goodbot.errors import AdapterError, ServerError
-from goodbot.server import Server
-from goodbot.serving.openai import OpenAIServer
+from goodbot.api.server import Server
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.inference.servers.openai import OpenAIServer
 from goodbot.testing import ServingContract
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.serving_base import answered

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import sampling
+from goodbot.api.completions import NoModel, Question, with_tools
+from goodbot.api.events import ChannelKind, ChannelRef, UserRef
+from goodbot.api.model import ResolvedModel
+from goodbot.api.server import Generated, GenerateRequest, Server
+from goodbot.base import sampling
+from goodbot.base.errors import AdapterError, ServerError, UsageError
+from goodbot.base.sampling import Filters
 from goodbot.config import ServingConfig
-from goodbot.errors import AdapterError, ServerError, UsageError
-from goodbot.events import ChannelKind, ChannelRef, UserRef
-from goodbot.models import ResolvedModel
-from goodbot.own_model import NoModel, Question, with_tools
-from goodbot.sampling import Filters
-from goodbot.server import Generated, GenerateRequest, Server
-from goodbot.serving.own import ServedModel
-from goodbot.serving.plugin import VllmSettings
-from goodbot.serving.vllm import VllmServer
+from goodbot.conversation.completions import ServedModel
+from goodbot.inference.servers.plugin import VllmSettings
+from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import VirtualClock
 
 from tests.core.serving.remote import parts

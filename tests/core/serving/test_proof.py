@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import AdapterError
-from goodbot.events import Message
-from goodbot.serving import proof
-from goodbot.serving.proof import FILE, Fingerprint, Prompt, Verdict, compare, distance, prove
-from goodbot.serving.witness import Witness
+from goodbot.api.events import Message
+from goodbot.base.errors import AdapterError
+from goodbot.inference.servers import fingerprint_check
+from goodbot.inference.servers.fingerprint_check import (
+    FILE,
+    Fingerprint,
+    Prompt,
+    Verdict,
+    compare,
+    distance,
+    prove,
+)
+from goodbot.inference.servers.health import Witness
 
 WORDS = [f"word{number}" for number in range(40)]
 
@@ -193,7 +201,7 @@ def test_an_adapter_without_a_fingerprint_has_none(tmp_path: Path) -> None:
 
 
 async def test_the_witness_never_raises_and_says_what_it_could_not_find_out(tmp_path: Path) -> None:
-    from goodbot.errors import ServerError
+    from goodbot.base.errors import ServerError
 
     server: Any = Told(error=ServerError("it is gone"))
     witness = Witness(server)
@@ -221,4 +229,4 @@ async def test_a_server_that_is_silent_for_once_takes_nothing_back(tmp_path: Pat
 
 
 def test_an_honest_bound_stands_in_for_what_is_not_told() -> None:
-    assert proof.distance({"a": -0.1}, {"a": -0.1, "b": -9.0}) == 0
+    assert fingerprint_check.distance({"a": -0.1}, {"a": -0.1, "b": -9.0}) == 0

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.server import Server
-from goodbot.serving.plugin import VllmSettings
-from goodbot.serving.sglang import SglangServer
-from goodbot.serving.vllm import VllmServer
+from goodbot.api.server import Server
+from goodbot.inference.servers.plugin import VllmSettings
+from goodbot.inference.servers.sglang import SglangServer
+from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import ServingContract
 
 from tests.core.serving.remote import parts, started

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from goodbot.errors import ServerError
-from goodbot.server import BASE
-from goodbot.serving import remote
-from goodbot.serving.plugin import VllmSettings
-from goodbot.serving.pulse import SECONDS
-from goodbot.serving.vllm import VllmServer
+from goodbot.api.server import BASE
+from goodbot.base.errors import ServerError
+from goodbot.inference.servers import remote
+from goodbot.inference.servers.heartbeat import SECONDS
+from goodbot.inference.servers.plugin import VllmSettings
+from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import VirtualClock
 from goodbot.testing.fakes.vllm import FakeVllm
 from goodbot.testing.serving_base import Answering, answered, asking

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import AdapterError
-from goodbot.sampling import Filters
-from goodbot.server import BASE, Generated, Server
-from goodbot.serving.proof import Fingerprint, Prompt, Verdict, prove
-from goodbot.serving.sglang import SglangServer
+from goodbot.api.server import BASE, Generated, Server
+from goodbot.base.errors import AdapterError
+from goodbot.base.sampling import Filters
+from goodbot.inference.servers.fingerprint_check import Fingerprint, Prompt, Verdict, prove
+from goodbot.inference.servers.sglang import SglangServer
 from goodbot.testing import ServingContract
 from goodbot.testing.fakes.sglang import FakeSglang
 from goodbot.testing.serving_base import answered, asking, messages

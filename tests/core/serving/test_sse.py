@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from goodbot.errors import ServerError
-from goodbot.serving import sse
-from goodbot.serving.sse import EventStream
+from goodbot.base.errors import ServerError
+from goodbot.inference.servers import sse
+from goodbot.inference.servers.sse import EventStream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from goodbot.secrets import Secret
-from goodbot.server import Generated, GenerateRequest
-from goodbot.serving import chat
-from goodbot.serving.chat import Completion
-from goodbot.serving.ollama_api import OllamaApi
-from goodbot.serving.openai import OpenAIServer
-from goodbot.serving.upstream import Upstream
-from goodbot.thoughts import KNOWN, Thought
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base.thoughts import KNOWN, Thought
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers import chat
+from goodbot.inference.servers.chat import Completion
+from goodbot.inference.servers.ollama_api import OllamaApi
+from goodbot.inference.servers.openai import OpenAIServer
+from goodbot.inference.servers.upstream import Upstream
 
 from tests.core.serving.remote import parts, started
 

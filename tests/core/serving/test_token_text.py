@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.serving.token_text import decoder
+from goodbot.inference.servers.token_text import decoder
 
 from tests.core.serving import tiny
 from tests.support import require

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
-from goodbot.errors import ServerError
-from goodbot.secrets import Secret
-from goodbot.serving import upstream as module
-from goodbot.serving.upstream import Reply, StatusError, Unreachable, Upstream
+from goodbot.base.errors import ServerError
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers import upstream as module
+from goodbot.inference.servers.upstream import Reply, StatusError, Unreachable, Upstream
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 
 KEY = "sk-for-tests-only"

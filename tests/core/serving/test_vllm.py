@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import AdapterError, ServerError
-from goodbot.sampling import Filters
-from goodbot.server import BASE, Generated, Server
-from goodbot.serving.plugin import VllmSettings
-from goodbot.serving.proof import Fingerprint, Prompt, Verdict, prove
-from goodbot.serving.vllm import VllmServer
+from goodbot.api.server import BASE, Generated, Server
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.sampling import Filters
+from goodbot.inference.servers.fingerprint_check import Fingerprint, Prompt, Verdict, prove
+from goodbot.inference.servers.plugin import VllmSettings
+from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import ServingContract
 from goodbot.testing.fakes.vllm import FakeVllm
 from goodbot.testing.serving_base import answered, asking, messages

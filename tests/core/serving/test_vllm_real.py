@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from goodbot.errors import ServerError
-from goodbot.server import BASE, Generated, GenerateRequest, Server
-from goodbot.serving.plugin import VllmSettings
-from goodbot.serving.vllm import VllmServer
+from goodbot.api.server import BASE, Generated, GenerateRequest, Server
+from goodbot.base.errors import ServerError
+from goodbot.inference.servers.plugin import VllmSettings
+from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import ServingContract
 from goodbot.testing.serving_base import answered
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.adapters.manifest import Manifest, publish
+from goodbot.api.setup import CheckState
+from goodbot.base.errors import ServerError
+from goodbot.cli.doctor import settings
 from goodbot.config import ServingConfig
-from goodbot.doctor import settings
-from goodbot.errors import ServerError
-from goodbot.setup import CheckState
+from goodbot.learning.adapters.manifest import Manifest, publish
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.fakes.policy import Policy
 from goodbot.testing.fakes.vllm import FakeVllm
@@ -42,7 +42,7 @@ async def vllm(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeVllm]:
         (staging / "fingerprint.json").write_text(text)
         return publish(staging, root, manifest)
 
-    monkeypatch.setattr("goodbot.training.going_live.publish", measured)
+    monkeypatch.setattr("goodbot.learning.training.publish.publish", measured)
     async with server:
         yield server
 

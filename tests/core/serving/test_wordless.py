@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from goodbot.server import Generated, GenerateRequest
-from goodbot.serving import thinking
-from goodbot.serving.wordless import THINKING, Wordless
-from goodbot.thoughts import Thought
-from goodbot.turns import Turn
-from goodbot.writing import Writer
+from goodbot.api.server import Generated, GenerateRequest
+from goodbot.api.turns import Turn
+from goodbot.base.thoughts import Thought
+from goodbot.conversation.generate import Writer
+from goodbot.inference.servers import thinking
+from goodbot.inference.servers.wordless import THINKING, Wordless
 
 from tests.core.made import turn
 

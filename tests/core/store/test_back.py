@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from goodbot.errors import BusyError, NewerDataError, UsageError
-from goodbot.lock import HomeLock
+from goodbot.base.errors import BusyError, NewerDataError, UsageError
+from goodbot.config.lock import HomeLock
 from goodbot.store import Store, backup, ledger
-from goodbot.store.back import given_up, step_back
+from goodbot.store.downgrade import given_up, step_back
 from goodbot.store.migrate import migrations
 
 from tests.core.builders import check, open_bot

@@ -6,7 +6,7 @@ import sqlite3
 from importlib.resources import files
 from pathlib import Path
 
-from goodbot.home import APPLICATION_ID
+from goodbot.config.layout import APPLICATION_ID
 from goodbot.store import Store
 
 from tests.core.builders import rows

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from goodbot.errors import NewerDataError, StoreError, StoreFullError
+from goodbot.base.errors import NewerDataError, StoreError, StoreFullError
 from goodbot.store import Store, backup
 from goodbot.store.migrate import APPLICATION_ID, migrations
 from goodbot.store.shape import require_shape

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from goodbot.errors import NewerDataError, StoreError
+from goodbot.base.errors import NewerDataError, StoreError
 from goodbot.store import Store
 from goodbot.store import connection as module
 from goodbot.store.migrate import APPLICATION_ID, migrations

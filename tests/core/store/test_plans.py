@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.events import CaptureEvent, ChannelKind, OrderKey
-from goodbot.store import claimable, people, suspects, turns
-from goodbot.store.claimable import Pool
+from goodbot.api.events import CaptureEvent, ChannelKind, OrderKey
+from goodbot.store import people, training_pool, turns, vote_history
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
+from goodbot.store.training_pool import Pool
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import CHANNEL, OWNER, Bot, copied, open_bot, rate, turn
@@ -67,7 +67,7 @@ async def test_who_else_was_seen_in_a_turn_is_found_by_an_index(tmp_path: Path) 
 
 async def test_the_newest_are_found_without_sorting_all(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        for query in (turns.history, suspects.alarmed):
+        for query in (turns.history, vote_history.alarmed):
             seen: list[str] = []
 
             async def look(db: Any, query: Any = query, seen: list[str] = seen) -> None:
@@ -110,7 +110,7 @@ async def test_a_rating_reads_nothing_of_what_waits_for_consent(tmp_path: Path) 
             ticks: list[None] = []
             writing: Any = bot.store._writing
             await writing.set_progress_handler(lambda: ticks.append(None), 1)
-            assert await bot.store.write(lambda db: claimable.available(db, pool, 40)) == 1
+            assert await bot.store.write(lambda db: training_pool.available(db, pool, 40)) == 1
             await writing.set_progress_handler(None, 1)
             return len(ticks)
 
@@ -151,8 +151,8 @@ async def test_what_is_counted_quickly_is_what_may_be_claimed(tmp_path: Path) ->
                     await people.grant(db, "loopback:eve", "owner", by="cli", now=1.0)
 
             await bot.store.write(happen)
-            counted = await bot.store.read(lambda db: claimable.available(db, pool, 1000))
-            standing = await bot.store.read(lambda db: claimable.standing(db, pool))
+            counted = await bot.store.read(lambda db: training_pool.available(db, pool, 1000))
+            standing = await bot.store.read(lambda db: training_pool.standing(db, pool))
             assert counted == standing.available
             several += 0 < counted < standing.available + standing.waiting_for_consent
     assert several > 20

@@ -13,10 +13,10 @@ from typing import Any
 
 import aiosqlite
 import pytest
-from goodbot.errors import StoreDamagedError, StoreError, StoreFullError
-from goodbot.store import Store, access, inspection, soundness
+from goodbot.base.errors import StoreDamagedError, StoreError, StoreFullError
+from goodbot.daemon.http import readiness
+from goodbot.store import Store, inspection, settings, soundness
 from goodbot.store.query import fetch
-from goodbot.web import readiness
 
 from tests.core.builders import add_turn, open_bot, rows
 
@@ -65,7 +65,7 @@ async def test_a_large_one_is_checked_behind_the_start_and_then_not_written_to(
         assert "damaged: bring a backup back" in store.trouble
         for _ in range(2):
             with pytest.raises(StoreError, match="damaged: bring a backup back"):
-                await store.write(lambda db: access.set_switch(db, "a", "b"))
+                await store.write(lambda db: settings.set_switch(db, "a", "b"))
     finally:
         await store.close()
 
@@ -209,7 +209,7 @@ async def test_b9_it_stays_seen_while_the_disk_is_full(tmp_path: Path) -> None:
             raise error
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(access, "set_switch", lambda db, *_: full(db))
+            patch.setattr(settings, "set_switch", lambda db, *_: full(db))
             assert not await readiness.store_takes(bot.app)
         assert bot.store.trouble
 

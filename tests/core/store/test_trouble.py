@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import StoreError
-from goodbot.loopback import Loopback
+from goodbot.base.errors import StoreError
+from goodbot.daemon.loopback import Loopback
 
 from tests.core.builders import Bot, check, open_bot, rows, until
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import StoreError, StoreFullError
+from goodbot.base.errors import StoreError, StoreFullError
 from goodbot.store import Store
-from goodbot.store.writer import MAX_BATCH, explain
+from goodbot.store.commit_queue import MAX_BATCH, explain
 
 from tests.core.builders import rows
 from tests.support import patience
@@ -242,8 +242,8 @@ async def test_closing_commits_what_is_queued_and_takes_nothing_more(tmp_path: P
 async def test_nobody_waits_for_ever_when_it_closes_on_a_full_queue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goodbot.store.writer.MAX_QUEUE", 2)
-    monkeypatch.setattr("goodbot.store.writer.MAX_BATCH", 1)
+    monkeypatch.setattr("goodbot.store.commit_queue.MAX_QUEUE", 2)
+    monkeypatch.setattr("goodbot.store.commit_queue.MAX_BATCH", 1)
     store = await Store.open(tmp_path / "goodbot.db")
     tasks = [asyncio.create_task(store.write(put(f"n{i}"))) for i in range(30)]
     for _ in range(3):

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from goodbot import TrackerSpec, hookimpl
-from goodbot.app import App
+from goodbot.base.errors import ConfigError
 from goodbot.config import parse
-from goodbot.errors import ConfigError
-from goodbot.tracking import observer
-from goodbot.tracking.observer import Tracking, numbers_of
+from goodbot.daemon.app import App
+from goodbot.learning.tracking import observer
+from goodbot.learning.tracking.observer import Tracking, numbers_of
 
 from tests.core.builders import GRANTS, Bot, Fake, plugins, until
 from tests.core.tracking.trackers import DiaryPlugin, DiarySettings

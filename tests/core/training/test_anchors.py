@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.base.errors import ConfigError
 from goodbot.config import Config, ServingConfig, TrainingConfig
-from goodbot.errors import ConfigError
-from goodbot.training import anchors, child
+from goodbot.learning import worker_process
+from goodbot.learning.training import anchors
 
 from tests.core.builders import open_bot
 
@@ -54,13 +55,13 @@ def test_a_file_that_does_not_serve_is_refused(
 
 async def test_a_job_carries_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
-    train = child.train
+    train = worker_process.train
 
     def looked_at(backend: Any, job: Any, *rest: Any, **more: Any) -> Any:
         seen.append(job["anchors"])
         return train(backend, job, *rest, **more)
 
-    monkeypatch.setattr(child, "train", looked_at)
+    monkeypatch.setattr(worker_process, "train", looked_at)
     async with open_bot(tmp_path, anchors=("Hello", "Bye")) as bot:
         await bot.rated(8)
         await bot.train()

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.ratings import Moments, Opinion, RewardPolicy
-from goodbot.store import claimable, people
-from goodbot.store.claimable import Candidate
+from goodbot.api.labels import Opinion
+from goodbot.api.rewards import Moments, RewardPolicy
+from goodbot.api.turns import Turn
+from goodbot.learning.training.claims import MEMORY, age_weight, claim
+from goodbot.store import people, training_pool
 from goodbot.store.runs import Item
-from goodbot.training.claims import MEMORY, age_weight, claim
-from goodbot.turns import Turn
-from goodbot_training.rewards import binary
+from goodbot.store.training_pool import Candidate
+from goodbot_training.objectives.rewards import binary
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -201,7 +202,7 @@ async def test_a_refused_run_has_used_its_ratings_and_a_failed_one_has_not(tmp_p
         bot.fake.set(train="refuse")
         assert (await bot.train()).state == "refused"
         assert (await bot.status())["ratings"] == 2
-        found = await bot.store.read(lambda db: claimable.candidates(db, bot.app.trainer._pool))
+        found = await bot.store.read(lambda db: training_pool.candidates(db, bot.app.trainer._pool))
         assert [candidate.held_out_before for candidate in found] == [True, True]
 
 
@@ -238,5 +239,5 @@ async def test_owners_are_those_of_the_config_and_of_grants_in_the_browser_too(
         await bot.store.write(lambda db: people.grant(db, "slack:U2", "owner", by="cli", now=1.0))
         await bot.store.write(lambda db: people.grant(db, "slack:U3", "rater", by="cli", now=1.0))
         pool = replace(bot.app.trainer._pool, owners=("slack:U1",))
-        found = await bot.store.read(lambda db: claimable.owners(db, pool))
+        found = await bot.store.read(lambda db: training_pool.owners(db, pool))
     assert found == {"slack:U1", "web:slack:U1", "slack:U2", "web:slack:U2"}

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from goodbot import hookimpl
-from goodbot.app import App
-from goodbot.store import access, runs
-from goodbot.training import child, tries
-from goodbot.training.trainer import Verdict
+from goodbot.daemon.app import App
+from goodbot.learning import worker_process
+from goodbot.learning.training import attempts
+from goodbot.learning.training.trainer import Verdict
+from goodbot.store import runs, settings
 
 from tests.core.builders import GRANTS, Bot, check, config, open_bot, plugins, rows, until
 from tests.core.training.test_trainer import children
@@ -64,7 +65,7 @@ async def test_a_child_that_always_dies_at_the_same_step_ends_the_run(tmp_path: 
         verdict = await bot.train()
         assert (verdict.state, verdict.reason[-27:]) == ("failed", "by SIGKILL (out of memory?)")
         assert done(bot) == each_step_once()[:3]
-        assert (bot.fake.path / "steps").read_text().count("dies") == 1 + tries.MOST
+        assert (bot.fake.path / "steps").read_text().count("dies") == 1 + attempts.MOST
         assert (await bot.status())["ratings"] == 8, "nothing says that the answers are to blame"
         await check(bot)
 
@@ -123,7 +124,7 @@ async def test_a_kill_by_the_kernel_for_memory_counts_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = iter(range(100))
-    monkeypatch.setattr(tries, "kernel_kills", lambda: next(counts))
+    monkeypatch.setattr(attempts, "kernel_kills", lambda: next(counts))
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         bot.fake.set(train="steps", deaths=[3] * 9)
@@ -133,10 +134,10 @@ async def test_a_kill_by_the_kernel_for_memory_counts_as_one(
 
 
 def test_the_kernel_tells_its_kills(tmp_path: Path) -> None:
-    assert tries.kernel_kills(tmp_path) == 0
+    assert attempts.kernel_kills(tmp_path) == 0
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/vmstat").write_text("nr_free_pages 5\noom_kill 12\noom_kill_x 3\n")
-    assert tries.kernel_kills(tmp_path) == 12
+    assert attempts.kernel_kills(tmp_path) == 12
 
 
 async def test_too_little_memory_from_the_start_is_told_and_not_tried_again(tmp_path: Path) -> None:
@@ -259,7 +260,7 @@ async def test_a_run_may_be_paused_as_often_as_one_likes(tmp_path: Path) -> None
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await held_at(bot, 0)
-        for _ in range(tries.MOST + 1):
+        for _ in range(attempts.MOST + 1):
             await bot.command("pause")
             await bot.command("resume")
             await until(lambda: (bot.app.trainer.progress or {}).get("phase") == "train")
@@ -321,7 +322,7 @@ async def test_cancel_drops_the_run_and_frees_its_ratings(tmp_path: Path, paused
 
 @pytest.mark.parametrize("mode", ["hang", "stubborn", "stopped"])
 async def test_within_a_second_the_child_is_gone(tmp_path: Path, mode: str) -> None:
-    assert child._TERMINATE_SECONDS < 1, "then it is killed, which it cannot refuse"
+    assert worker_process._TERMINATE_SECONDS < 1, "then it is killed, which it cannot refuse"
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         bot.fake.set(train=mode)
@@ -362,7 +363,7 @@ async def test_a_run_that_kills_goodbot_each_time_is_given_up(tmp_path: Path) ->
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
     bot.fake.set(train="steps", hold=3)
-    for start in range(tries.MOST + 1):
+    for start in range(attempts.MOST + 1):
         async with open_bot(tmp_path) as bot:
             if start == 0:
                 await bot.command("train")
@@ -470,7 +471,7 @@ async def test_a_switch_to_off_and_a_kill_of_the_child_meet(tmp_path: Path) -> N
             if b"train" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
                 os.kill(pid, signal.SIGKILL)
         await bot.command("pause")
-        assert await bot.store.read(lambda db: access.switch(db, "paused"))
+        assert await bot.store.read(lambda db: settings.switch(db, "paused"))
         assert (await bot.last_run()).state == "running"
         bot.fake.set(hold=None)
         await bot.command("resume")

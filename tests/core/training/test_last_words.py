@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import processes
-from goodbot.errors import TrainingError
-from goodbot.training import child
+from goodbot.base import spawn
+from goodbot.base.errors import TrainingError
+from goodbot.learning import worker_process
 
 _TRACE = "\n".join(f"  File 'deep.py', line {n}" for n in range(60)) + "\nRuntimeError: strides"
 
@@ -31,13 +31,13 @@ async def test_it_is_told_whole(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     (tmp_path / "dying.py").write_text(f"import json, sys\nsys.stdin.readline()\n{program}\n")
-    environ = {**processes.child_environment(), "PYTHONPATH": str(tmp_path)}
+    environ = {**spawn.child_environment(), "PYTHONPATH": str(tmp_path)}
 
     async def ignore(event: Any) -> None:
         pass
 
     with caplog.at_level(logging.WARNING), pytest.raises(TrainingError):
-        await child.run(("dying",), {}, ignore, environ=environ, who="converter")
+        await worker_process.run(("dying",), {}, ignore, environ=environ, who="converter")
     assert "converter: " in caplog.text
     assert seen in caplog.text
 
@@ -51,8 +51,8 @@ async def test_a_machine_that_starts_no_child_is_told_in_a_sentence(
     async def ignore(event: Any) -> None:
         pass
 
-    monkeypatch.setattr(processes, "start", start)
+    monkeypatch.setattr(spawn, "start", start)
     with pytest.raises(
         TrainingError, match=r"the trainer: it cannot be started.*close other programs"
     ):
-        await child.run(("dying",), {}, ignore)
+        await worker_process.run(("dying",), {}, ignore)

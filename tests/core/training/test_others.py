@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from goodbot.events import CaptureEvent, OrderKey, UserRef
-from goodbot.store import acceptance, claimable
+from goodbot.api.events import CaptureEvent, OrderKey, UserRef
+from goodbot.learning.training import batch
+from goodbot.learning.training.job_spec import make_job
+from goodbot.store import acceptance, training_pool
 from goodbot.store.query import fetch
-from goodbot.training import rounds
-from goodbot.training.job import make_job
-from goodbot_training.rollouts import _known
-from goodbot_training.types import Job
+from goodbot_training.process.types import Job
+from goodbot_training.round.rollouts import _known
 
 from tests.core.builders import CHANNEL, GRANTS, OWNER, Bot, open_bot, rate
 
@@ -41,7 +41,7 @@ async def job_of(bot: Bot, home: Path) -> dict[str, Any]:
     """What the child of a training that begins now would get."""
     trainer = bot.app.trainer
     _, items = await bot.store.read(
-        lambda db: rounds.take(
+        lambda db: batch.take(
             db, trainer._pool, trainer._policy, trainer._config, parent=0, replay=False
         )
     )
@@ -84,7 +84,7 @@ async def test_other_models_train_off_policy_and_we_on_policy(tmp_path: Path) ->
         assert "; 2 more were kept to check it." in why
         # Each is used once, as ours are.
         pool = bot.app.trainer._pool
-        standing = await bot.store.read(lambda db: claimable.standing(db, pool))
+        standing = await bot.store.read(lambda db: training_pool.standing(db, pool))
         assert standing.available == 2
         # What other models say is no word on the versions of ours.
         [base] = await bot.store.read(lambda db: acceptance.by_version(db, pool))
@@ -109,7 +109,7 @@ async def test_a_private_answer_trains_with_consent_alone(tmp_path: Path) -> Non
         pool = bot.app.trainer._pool
 
         async def available() -> int:
-            return (await bot.store.read(lambda db: claimable.standing(db, pool))).available
+            return (await bot.store.read(lambda db: training_pool.standing(db, pool))).available
 
         await captured(bot, 0)
         assert await available() == 1
@@ -129,7 +129,7 @@ async def test_whoever_another_connector_saw_in_a_turn_has_to_consent_too(tmp_pa
         pool = bot.app.trainer._pool
 
         async def available() -> int:
-            return (await bot.store.read(lambda db: claimable.standing(db, pool))).available
+            return (await bot.store.read(lambda db: training_pool.standing(db, pool))).available
 
         async def shares(who: str) -> None:
             await bot.store.write(
@@ -166,11 +166,11 @@ async def test_whoever_another_connector_saw_in_a_turn_has_to_consent_too(tmp_pa
             )
 
         await bot.store.write(claim)
-        assert not await bot.store.read(lambda db: claimable.withdrawn(db, pool, 1))
+        assert not await bot.store.read(lambda db: training_pool.withdrawn(db, pool, 1))
         await bot.store.write(
             lambda db: db.execute("DELETE FROM shares WHERE person = 'agent:ada'")
         )
-        assert await bot.store.read(lambda db: claimable.withdrawn(db, pool, 1))
+        assert await bot.store.read(lambda db: training_pool.withdrawn(db, pool, 1))
 
 
 async def test_answers_of_other_models_age_too(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ async def test_answers_of_other_models_age_too(tmp_path: Path) -> None:
 
         await bot.store.write(earlier)
         pool = bot.app.trainer._pool
-        found = await bot.store.read(lambda db: claimable.candidates(db, pool, parent=2))
+        found = await bot.store.read(lambda db: training_pool.candidates(db, pool, parent=2))
         ages = {
             str(one.turn.messages[-1]["content"]): one.age for one in found if one.turn.answered_by
         }

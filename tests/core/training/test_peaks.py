@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from goodbot.models import estimate, machine
-from goodbot.models.architecture import read
-from goodbot.models.machine import Place
-from goodbot.training import peaks
+from goodbot.api.model_shape import read
+from goodbot.inference.models import estimate, machine
+from goodbot.inference.models.machine import Place
+from goodbot.learning.training import memory_estimate
 
 GB = 10**9
 CONFIG = {
@@ -38,7 +38,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Place]:
         place = Place(
             backend="torch", device=device, memory=memory, flops=1e12, bandwidth=1e11, step=1e-3
         )
-        monkeypatch.setattr(peaks, "place", lambda backend, measure=True: place)
+        monkeypatch.setattr(memory_estimate, "place", lambda backend, measure=True: place)
         return place
 
     return make
@@ -60,8 +60,8 @@ def smi(monkeypatch: pytest.MonkeyPatch) -> Smi:
     return says
 
 
-def look(model: Path, *, up: bool = True, **settings: int) -> peaks.Peaks:
-    return peaks.look(model, model, settings, "torch", up=up)
+def look(model: Path, *, up: bool = True, **settings: int) -> memory_estimate.Peaks:
+    return memory_estimate.look(model, model, settings, "torch", up=up)
 
 
 def test_what_holds_its_memory_already_is_not_counted_twice(
@@ -110,11 +110,12 @@ def test_a_server_on_the_same_gpu_is_seen_by_what_is_held_there(
     here("cuda", 10 * GB)
     smi(memory_used=5000, count=2)
     assert look(model, up=False).room == 9 * GB
-    assert peaks.apart("http://127.0.0.1:8000", model, "torch") == ""
+    assert memory_estimate.apart("http://127.0.0.1:8000", model, "torch") == ""
     smi(memory_used=3, count=2)
     assert look(model, up=False).room == 9 * GB - look(model).serving
     assert (
-        peaks.apart("http://127.0.0.1:8000", model, "torch") == "the GPU that trains holds no model"
+        memory_estimate.apart("http://127.0.0.1:8000", model, "torch")
+        == "the GPU that trains holds no model"
     )
 
 
@@ -124,7 +125,7 @@ def test_with_one_gpu_an_empty_one_is_no_sign_that_the_model_stays_away(
     """Ollama, say, loads it with the next question."""
     here("cuda", 10 * GB)
     smi(memory_used=3, count=1)
-    assert peaks.apart("http://127.0.0.1:11434", model, "torch") == ""
+    assert memory_estimate.apart("http://127.0.0.1:11434", model, "torch") == ""
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_another_machine_is_told_by_its_address(
     url: str, apart: str, model: Path, here: Callable[[str, int], Place]
 ) -> None:
     here("cpu", 10 * GB)
-    assert peaks.apart(url, model, "torch") == apart
+    assert memory_estimate.apart(url, model, "torch") == apart
 
 
 def test_of_a_model_that_cannot_be_read_nothing_is_known(
@@ -148,8 +149,8 @@ def test_of_a_model_that_cannot_be_read_nothing_is_known(
 ) -> None:
     here("cpu", 10 * GB)
     (model / "config.json").write_text('{"model_type": "fake"}')
-    assert look(model) == peaks.Peaks(serving=0, training=0, room=0)
-    assert peaks.seconds(model, "torch") == 0
+    assert look(model) == memory_estimate.Peaks(serving=0, training=0, room=0)
+    assert memory_estimate.seconds(model, "torch") == 0
 
 
 def test_the_gpu_that_we_may_use_is_the_one_that_is_asked(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goodbot.store.claimable import replay_count
+from goodbot.store.training_pool import replay_count
 
 from tests.core.builders import Bot, check, open_bot, rows
 

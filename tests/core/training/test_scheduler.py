@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from goodbot import RewardPolicy, hookimpl
-from goodbot.ratings import TurnRating
+from goodbot.api.rewards import TurnRating
+from goodbot.learning.training.scheduler import _BURST_COUNTED, _BURST_SECONDS
 from goodbot.testing import VirtualClock
-from goodbot.training.scheduler import _BURST_COUNTED, _BURST_SECONDS
 
 from tests.core.builders import Bot, check, copied, open_bot, rows, until
 from tests.core.training.test_trainer import Veto

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.training import child
+from goodbot.learning import worker_process
 
 from tests.core.builders import Bot, check, open_bot, rows, until
 
@@ -17,14 +17,14 @@ Meanwhile = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, then: Meanwhile) -> list[list[str]]:
     """Let something happen while each child trains; returns what each was given to train on."""
-    real, given = child.train, list[list[str]]()
+    real, given = worker_process.train, list[list[str]]()
 
     async def train(backend: Any, job: Mapping[str, Any], on_event: Any) -> Mapping[str, Any]:
         given.append([item["id"] for item in job["items"]])
         await then(job)
         return await real(backend, job, on_event)
 
-    monkeypatch.setattr(child, "train", train)
+    monkeypatch.setattr(worker_process, "train", train)
     return given
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.app import App
+from goodbot.base.errors import ServerError
 from goodbot.config import ServingConfig
-from goodbot.errors import ServerError
-from goodbot.loopback import Answer
-from goodbot.serving.embedded import EmbeddedServer
+from goodbot.daemon.app import App
+from goodbot.daemon.loopback import Answer
+from goodbot.inference.servers.embedded import EmbeddedServer
+from goodbot.learning.training.memory_estimate import Peaks
+from goodbot.learning.training.memory_sharing import Sharing, choose
+from goodbot.learning.training.unavailability import LONGEST, Absence
 from goodbot.store import inbox
 from goodbot.testing import VirtualClock
-from goodbot.training.absence import LONGEST, Absence
-from goodbot.training.peaks import Peaks
-from goodbot.training.tenancy import Sharing, choose
 
 from tests.core.builders import GRANTS, Bot, config, open_bot, plugins, until
 

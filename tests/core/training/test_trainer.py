@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import hookimpl, processes
-from goodbot.errors import StoreError, TrainingError, UsageError
+from goodbot import hookimpl
+from goodbot.base import spawn
+from goodbot.base.errors import StoreError, TrainingError, UsageError
+from goodbot.learning import worker_process
 from goodbot.store import runs
-from goodbot.training import child
 
 from tests.core.builders import SPEC, Fake, check, open_bot, rows, until
 from tests.support import patience
@@ -277,13 +278,13 @@ async def test_the_job_says_what_the_protocol_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[dict[str, Any]] = []
-    real = child.train
+    real = worker_process.train
 
     async def train(spec: Any, job: Any, on_event: Any) -> Any:
         seen.append(job)
         return await real(spec, job, on_event)
 
-    monkeypatch.setattr(child, "train", train)
+    monkeypatch.setattr(worker_process, "train", train)
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await bot.train()
@@ -313,7 +314,7 @@ async def alone(tmp_path: Path, mode: str) -> Any:
     async def ignore(event: Any) -> None:
         pass
 
-    return await child.train(SPEC, job, ignore)
+    return await worker_process.train(SPEC, job, ignore)
 
 
 @pytest.mark.parametrize(("mode", "kind"), [("nan", "nan"), ("oom", "oom"), ("crash", "killed")])
@@ -327,8 +328,8 @@ async def test_a_child_that_says_nothing_any_more_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped as it is, it does not even hear SIGTERM."""
-    monkeypatch.setattr(child, "_SILENT_SECONDS", 0.6)
-    monkeypatch.setattr(child, "_TERMINATE_SECONDS", 0.2)
+    monkeypatch.setattr(worker_process, "_SILENT_SECONDS", 0.6)
+    monkeypatch.setattr(worker_process, "_TERMINATE_SECONDS", 0.2)
     with pytest.raises(TrainingError, match=r"said nothing for 0\.01 minutes") as error:
         await alone(tmp_path, "stopped")
     assert error.value.kind == "silent"
@@ -343,10 +344,12 @@ async def test_a_child_that_never_reads_its_job_is_ended(
 
     (tmp_path / "deaf_worker.py").write_text("import time\ntime.sleep(3600)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(child, "_SILENT_SECONDS", 0.6)
+    monkeypatch.setattr(worker_process, "_SILENT_SECONDS", 0.6)
     with pytest.raises(TrainingError, match="said nothing") as error:
         async with asyncio.timeout(patience(10)):
-            await child.train(replace(SPEC, worker="deaf_worker"), {"big": "x" * 10**7}, ignore)
+            await worker_process.train(
+                replace(SPEC, worker="deaf_worker"), {"big": "x" * 10**7}, ignore
+            )
     assert error.value.kind == "silent"
 
 
@@ -355,14 +358,16 @@ async def test_a_child_that_cannot_even_start(tmp_path: Path) -> None:
         pass
 
     with pytest.raises(TrainingError, match="without a result"):
-        await child.train(replace(SPEC, worker="tests.core.no_such"), {"big": "x" * 10**6}, ignore)
+        await worker_process.train(
+            replace(SPEC, worker="tests.core.no_such"), {"big": "x" * 10**6}, ignore
+        )
 
 
 async def test_no_secret_reaches_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "12345:secret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    assert not any("secret" in value for value in processes.child_environment().values())
-    assert processes.child_environment()["HF_HUB_OFFLINE"] == "1"
+    assert not any("secret" in value for value in spawn.child_environment().values())
+    assert spawn.child_environment()["HF_HUB_OFFLINE"] == "1"
 
 
 # -- B12: a directory that is missing

@@ -27,7 +27,7 @@ from goodbot import (
     Waiting,
     hookimpl,
 )
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.config import HttpConfig
 
 from tests.core.builders import Bot, open_bot

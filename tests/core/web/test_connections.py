@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from goodbot.config import HttpConfig
-from goodbot.web import connections
-from goodbot.web.http import starting
-from goodbot.web.routes import application
-from goodbot.web.server import HttpServer
+from goodbot.daemon.http import connections
+from goodbot.daemon.http.http import starting
+from goodbot.daemon.http.routes import application
+from goodbot.daemon.http.server import HttpServer
 
 from tests.core.builders import until
 from tests.core.web.asking import get, raw

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.base.errors import ConfigError
+from goodbot.cli.service.supervision import Supervision
 from goodbot.config import HttpConfig
-from goodbot.errors import ConfigError
-from goodbot.service.supervision import Supervision
 
 from tests.core.builders import Bot, open_bot, until
 from tests.core.web.asking import raw
@@ -98,7 +98,7 @@ async def test_while_another_model_takes_over_it_is_alive_and_not_ready(
 async def test_a_writer_that_is_stuck_is_not_ready(
     tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goodbot.web.readiness.store_answers.__defaults__", (0.2,))
+    monkeypatch.setattr("goodbot.daemon.http.readiness.store_answers.__defaults__", (0.2,))
     stuck = asyncio.Event()
 
     async def wedge(db: object) -> None:

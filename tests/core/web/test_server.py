@@ -9,11 +9,11 @@ from urllib.parse import urljoin
 
 import aiohttp
 import pytest
+from goodbot.base.errors import ConfigError, FatalConnectorError
 from goodbot.config import HttpConfig, parse
-from goodbot.errors import ConfigError, FatalConnectorError
+from goodbot.daemon.http import connections
+from goodbot.daemon.http.http import PORT, Http
 from goodbot.testing import RecordingHost
-from goodbot.web import connections
-from goodbot.web.http import PORT, Http
 
 from tests.core.builders import open_bot, until
 from tests.core.web.asking import get, raw
@@ -39,7 +39,7 @@ async def test_without_a_port_a_connector_with_pages_gets_the_usual_one(
     tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert PORT == 8321
-    monkeypatch.setattr("goodbot.web.http.PORT", unused_tcp_port)
+    monkeypatch.setattr("goodbot.daemon.http.http.PORT", unused_tcp_port)
     async with served(tmp_path, 0) as (_, site):
         assert await get(unused_tcp_port, "/page") == (200, "a page of web")
         assert site.host.address == f"http://127.0.0.1:{unused_tcp_port}"

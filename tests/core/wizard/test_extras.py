@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from goodbot.wizard import extras
-from goodbot.wizard.dialogue import Dialogue
+from goodbot.cli.setup import extras
+from goodbot.cli.setup.dialogue import Dialogue
 
 from tests.support import require
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from goodbot.cli.setup import template
+from goodbot.cli.setup.draft import OWN, Draft
+from goodbot.cli.setup.presets import KEYS, PRESETS, preset_of
 from goodbot.config import parse
 from goodbot.config.file import ConfigFile
-from goodbot.wizard import template
-from goodbot.wizard.draft import OWN, Draft
-from goodbot.wizard.presets import KEYS, PRESETS, preset_of
-from goodbot_training.settings import PRESETS as KNOWN
-from goodbot_training.settings import TrainingSettings
+from goodbot_training.process.settings import PRESETS as KNOWN
+from goodbot_training.process.settings import TrainingSettings
 
 NAMES = [preset.name for preset in PRESETS]
 

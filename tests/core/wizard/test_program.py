@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 
 import pytest
 from goodbot import config, hookimpl
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.plugins import PluginHost
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Examined, Identity, Question
+from goodbot.base.errors import FatalConnectorError
 from goodbot.cli import disconnect, init
 from goodbot.cli import main as goodbot
+from goodbot.cli.doctor import connectors
+from goodbot.cli.setup.draft import Place
+from goodbot.cli.setup.template import NEW
 from goodbot.config.file import ConfigFile
-from goodbot.connector import Capability, ConnectorSpec
-from goodbot.doctor import connectors
-from goodbot.errors import FatalConnectorError
-from goodbot.plugins import PluginHost
-from goodbot.secrets import SecretStore
-from goodbot.setup import Check, CheckState, ConnectorSetup, Examined, Identity, Question
-from goodbot.wizard.draft import Place
-from goodbot.wizard.template import NEW
+from goodbot.config.secrets import SecretStore
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

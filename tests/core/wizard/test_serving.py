@@ -6,12 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from goodbot.cli.setup import model, template
+from goodbot.cli.setup.draft import Draft
 from goodbot.config.file import ConfigFile
-from goodbot.models import choose
-from goodbot.models.choose import Proposal, answering
-from goodbot.models.obtain import Obtained
-from goodbot.wizard import model, template
-from goodbot.wizard.draft import Draft
+from goodbot.inference.models import choose
+from goodbot.inference.models.choose import Proposal, answering
+from goodbot.inference.models.obtain import Obtained
 
 OLLAMA = {"server": "ollama", "model": "qwen3:4b"}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 
 from tests.support import require
 

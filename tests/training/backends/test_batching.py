@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, SampleRequest
-from goodbot.errors import AdapterError, ServerError
+from goodbot.api.backend import LoraSettings, SampleRequest
+from goodbot.base.errors import AdapterError, ServerError
 from goodbot_training.backends import answers, decoding
 from goodbot_training.backends.batching import Batching
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, OptimizerSettings, SampleRequest, TokenizedTurn
-from goodbot.sampling import Filters
+from goodbot.api.backend import LoraSettings, OptimizerSettings, SampleRequest, TokenizedTurn
+from goodbot.base.sampling import Filters
 from goodbot_training.backends.filtering import Cuts, keep, penalize, pick
-from goodbot_training.batches import pad
-from goodbot_training.mispo import VARIANTS, MisPo
 from goodbot_training.objectives import make_objective
-from goodbot_training.rollouts import build_rollouts
-from goodbot_training.settings import TrainingSettings
-from goodbot_training.types import Job
+from goodbot_training.objectives.mispo import VARIANTS, MisPo
+from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.process.types import Job
+from goodbot_training.round.batches import pad
+from goodbot_training.round.rollouts import build_rollouts
 
 from tests.support import require
 from tests.training.factories import raw_item, raw_job

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.backend import LoraSettings
-from goodbot.errors import TrainingError
+from goodbot.api.backend import LoraSettings
+from goodbot.base.errors import TrainingError
 from goodbot_training.backends.chat import check_model_directory
 
 from tests.support import require

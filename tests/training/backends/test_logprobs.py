@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, OptimizerSettings
-from goodbot.errors import TrainingError
+from goodbot.api.backend import LoraSettings, OptimizerSettings
+from goodbot.base.errors import TrainingError
 from goodbot_training.backends.head import Bend, bends
 from goodbot_training.backends.packing import pack
 
@@ -139,7 +139,7 @@ def test_families_that_bend_logits_need_no_whole_logits(
 
 
 def turn(prompt: tuple[int, ...], response: tuple[int, ...]) -> Any:
-    from goodbot.backend import TokenizedTurn
+    from goodbot.api.backend import TokenizedTurn
 
     return TokenizedTurn(prompt=prompt, response=response)
 

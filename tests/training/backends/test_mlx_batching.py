@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.backend import LoraSettings
+from goodbot.api.backend import LoraSettings
 
 from tests.support import require
 from tests.training.backends.test_batching import ask, by, keep_versions_apart, rest, same
@@ -26,7 +26,7 @@ def backend(random_model: Path) -> Any:
 @pytest.fixture
 def passes(backend: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The shape of each pass of a writer."""
-    from goodbot_training.backends.mlx.writer import Writer
+    from goodbot_training.backends.mlx.batch_decoder import Writer
 
     shapes: list[tuple[int, ...]] = []
     compute = Writer._pass
@@ -176,7 +176,7 @@ def test_want_of_memory_for_a_cache_ends_its_own_version_only(
 def test_a_pass_that_fails_ends_its_own_version_only(
     sampler: Any, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from goodbot_training.backends.mlx.writer import Writer
+    from goodbot_training.backends.mlx.batch_decoder import Writer
 
     keep_versions_apart(sampler)
     expected = sampler.sample(ask(2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from goodbot.backend import OptimizerSettings
+from goodbot.api.backend import OptimizerSettings
 from goodbot_training.backends.pace import Pace
 
 from tests.support import require

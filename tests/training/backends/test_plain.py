@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import TrainingError
-from goodbot.plain import plainer
+from goodbot.api.plain import plainer
+from goodbot.base.errors import TrainingError
 from goodbot_training.backends.chat import Chat
 
 from tests.support import require

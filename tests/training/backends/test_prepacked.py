@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, OptimizesForInference, SampleRequest
+from goodbot.api.backend import LoraSettings, OptimizesForInference, SampleRequest
 
 from tests.support import require
 from tests.training.backends.families import FAMILIES, make, save

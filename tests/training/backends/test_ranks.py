@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import TokenizedTurn
-from goodbot.models import architecture
+from goodbot.api import model_shape
+from goodbot.api.backend import TokenizedTurn
 
 from tests.support import require
 from tests.training.backends.families import FAMILIES, VOCABULARY, make, save
@@ -31,8 +31,8 @@ from goodbot_training.backends.adapters import (  # noqa: E402
 )
 from goodbot_training.backends.packing import pack  # noqa: E402
 from goodbot_training.backends.torch.model import TorchModel  # noqa: E402
-from goodbot_training.presets import resolve  # noqa: E402
-from goodbot_training.settings import TrainingSettings  # noqa: E402
+from goodbot_training.process.presets import resolve  # noqa: E402
+from goodbot_training.process.settings import TrainingSettings  # noqa: E402
 
 IDS = np.random.default_rng(0).integers(3, VOCABULARY, (2, 20))
 RANKS = (8, 16, 32, 64)
@@ -51,7 +51,7 @@ def loaded(name: str, root: Path) -> tuple[TorchModel, dict[str, Any]]:
 
 def preset_ranks(config: dict[str, Any]) -> set[int]:
     """The rank of each preset on a model of this shape."""
-    shape = architecture.read(config)
+    shape = model_shape.read(config)
     presets = [{"preset": name} for name in ("careful", "balanced", "aggressive", "custom")]
     return {
         TrainingSettings.from_mapping({**own, **resolve(own, shape).values}).rank for own in presets
@@ -59,7 +59,7 @@ def preset_ranks(config: dict[str, Any]) -> set[int]:
 
 
 def adapter(model: TorchModel, config: dict[str, Any], rank: int) -> AdapterWeights:
-    own = architecture.experts(config).rank(rank)
+    own = model_shape.experts(config).rank(rank)
     started = fresh(model.shapes, rank=rank, alpha=float(rank), seed=1, expert_rank=own)
     random = np.random.default_rng(rank)
     pairs = {

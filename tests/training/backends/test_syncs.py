@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import OptimizerSettings, TokenizedTurn
+from goodbot.api.backend import OptimizerSettings, TokenizedTurn
 
 from tests.support import require
 from tests.training.backends.test_logprobs import load, rated

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, SampleRequest
-from goodbot.errors import AdapterError
-from goodbot.models import architecture
+from goodbot.api import model_shape
+from goodbot.api.backend import LoraSettings, SampleRequest
+from goodbot.base.errors import AdapterError
 
 from tests.support import require
 from tests.training.backends.families import FAMILIES, VOCABULARY, Family, make, save
@@ -62,7 +62,7 @@ class Adapted:
         self.family, self.directory = family, directory / "model"
         self.model = make(family)
         self.config = save(self.model, family, self.directory)
-        self.architecture = architecture.read(self.model.config.to_dict())
+        self.architecture = model_shape.read(self.model.config.to_dict())
         experts = self.architecture.experts
         self.base = self.logits()
         self.layers = targets.inject(self.model, RANK, experts.count)
@@ -270,8 +270,8 @@ def load(backend: str, model: Path, adapter: Path | None = None) -> Any:
 def test_a_mixture_of_experts_is_trained_saved_and_asked(
     backend: str, sparse_chat: Path, tmp_path: Path
 ) -> None:
-    from goodbot_training.round import run_round
-    from goodbot_training.types import Job
+    from goodbot_training.process.types import Job
+    from goodbot_training.round.run import run_round
 
     events: list[Any] = []
     job = Job.parse(make_job(sparse_chat, tmp_path / "candidate"))

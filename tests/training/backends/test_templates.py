@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import TrainingError
+from goodbot.base.errors import TrainingError
 from goodbot_training.backends.chat import Chat, context_of
 
 from tests.support import require

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.backend import SampleRequest
+from goodbot.api.backend import SampleRequest
 from goodbot_training.backends.chat import Chat
 from goodbot_training.backends.decoding import Row
 

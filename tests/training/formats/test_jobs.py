@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.errors import AdapterError, MissingExtraError, TrainingError
+from goodbot.base.errors import AdapterError, MissingExtraError, TrainingError
 from goodbot_training.backends import adapters
 from goodbot_training.formats import checkpoint, gguf_names, jobs, proof, reference
 from goodbot_training.formats.checkpoint import Checkpoint

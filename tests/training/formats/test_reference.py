@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 from goodbot_training.formats import gguf_adapter, gguf_model, mlx, proof, reference
 from goodbot_training.formats.checkpoint import Checkpoint
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 from goodbot_training.formats import jobs
 
 from tests.core.serving import tiny

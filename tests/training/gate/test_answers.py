@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, Sampled, TokenizedTurn
+from goodbot.api.backend import LoraSettings, Sampled, TokenizedTurn
 from goodbot_training.gate.answers import compare_answers, distinct, loops
-from goodbot_training.rollouts import score
+from goodbot_training.round.rollouts import score
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.facts import Question, questions
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from goodbot_training.gate.decide import CLAIM_LEVEL, ENOUGH
+from goodbot_training.gate.intervals import student
 from goodbot_training.gate.margin import margin, sums
-from goodbot_training.intervals import student
-from goodbot_training.types import HeldOutSums
+from goodbot_training.process.types import HeldOutSums
 
 from tests.training.factories import make_rollout
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, Sampled, TokenizedTurn
+from goodbot.api.backend import LoraSettings, Sampled, TokenizedTurn
 from goodbot_training.gate import Verdict, decide, measure
-from goodbot_training.types import Job
+from goodbot_training.process.types import Job
 
 from tests.support import require
 from tests.training.factories import make_rollout, raw_item, raw_job

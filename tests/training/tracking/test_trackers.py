@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.plugins import PluginHost
 from goodbot.config import parse
-from goodbot.plugins import PluginHost
-from goodbot.tracking.observer import Tracking
+from goodbot.learning.tracking.observer import Tracking
 from goodbot_training.tracking import tensorboard, trackio, wandb
 
 from tests.support import missing

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings
-from goodbot.errors import AdapterError
+from goodbot.api.backend import LoraSettings
+from goodbot.base.errors import AdapterError
 
 from tests.support import require
 from tests.training.zoo import making, table

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodbot.backend import LoraSettings, SampleRequest
-from goodbot.models import architecture
+from goodbot.api import model_shape
+from goodbot.api.backend import LoraSettings, SampleRequest
 
 from tests.support import missing
 from tests.training.test_worker import make_job
@@ -23,10 +23,10 @@ if making.BACKEND is None:
     missing("neither torch nor mlx_lm is installed")
 
 from goodbot_training.backends.adapters import read_adapter
-from goodbot_training.presets import resolve
-from goodbot_training.round import run_round
-from goodbot_training.settings import TrainingSettings
-from goodbot_training.types import Job
+from goodbot_training.process.presets import resolve
+from goodbot_training.process.settings import TrainingSettings
+from goodbot_training.process.types import Job
+from goodbot_training.round.run import run_round
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 ASKED = [{"role": "user", "content": "What colour is grass?"}]
@@ -41,7 +41,7 @@ def presets(config: dict[str, Any]) -> dict[int, dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     for name in ("balanced", "careful", "aggressive", "custom"):
         own = {"preset": name}
-        values = {**own, **resolve(own, architecture.read(config)).values}
+        values = {**own, **resolve(own, model_shape.read(config)).values}
         found.setdefault(TrainingSettings.from_mapping(values).rank, values)
     return found
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.backend import SampleRequest
-from goodbot.own_model import with_tools
+from goodbot.api.backend import SampleRequest
+from goodbot.api.completions import with_tools
 
 from tests.support import require
 from tests.training.backends.shapes import SCRIPTS

@@ -21,14 +21,14 @@ from zlib import crc32
 
 import numpy as np
 import safetensors
-from goodbot.adapters.manifest import contents
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
+from goodbot.learning.adapters.manifest import contents
 from safetensors.numpy import save
 
 from goodbot_training.backends import layout
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 WEIGHTS_FILE = "adapter_model.safetensors"
 CONFIG_FILE = "adapter_config.json"

@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from goodbot.backend import Sampled, SampleRequest
-from goodbot.errors import ServerError
+from goodbot.api.backend import Sampled, SampleRequest
+from goodbot.base.errors import ServerError
 
 from goodbot_training.backends.chat import Chat
 from goodbot_training.backends.decoding import Batchable, Row

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goodbot.backend import (
+from goodbot.api.backend import (
     LoraSettings,
     LossFunction,
     OptimizerSettings,
@@ -16,9 +16,9 @@ from goodbot.backend import (
     TokenizedTurn,
     TrainingBatch,
 )
-from goodbot.errors import TrainingError
-from goodbot.events import Message
-from goodbot.models.directory import identity
+from goodbot.api.events import Message
+from goodbot.base.errors import TrainingError
+from goodbot.inference.models.directory import identity
 
 from goodbot_training.backends.adapters import fit, fresh, read_adapter, write_adapter
 from goodbot_training.backends.chat import Chat, check_model_directory
@@ -27,7 +27,7 @@ from goodbot_training.backends.packing import pack
 from goodbot_training.backends.sampling import Model, ModelSampler
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 
 class ModelBackend(ABC):

@@ -12,12 +12,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from goodbot.backend import TokenizedTurn
-from goodbot.errors import TrainingError, message_of
-from goodbot.events import Message
-from goodbot.own_model import without_tools
-from goodbot.plain import in_parts, plainer, without_system
-from goodbot.thoughts import options
+from goodbot.api.backend import TokenizedTurn
+from goodbot.api.completions import without_tools
+from goodbot.api.events import Message
+from goodbot.api.plain import in_parts, plainer, without_system
+from goodbot.base.errors import TrainingError, message_of
+from goodbot.base.thoughts import options
 
 from goodbot_training.backends.marks import Marks, byte_ids
 from goodbot_training.backends.thoughts import ModelThoughts

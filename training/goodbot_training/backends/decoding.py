@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from goodbot.backend import Sampled, SampleRequest
-from goodbot.errors import ServerError
-from goodbot.events import Message
-from goodbot.sampling import Filters
+from goodbot.api.backend import Sampled, SampleRequest
+from goodbot.api.events import Message
+from goodbot.base.errors import ServerError
+from goodbot.base.sampling import Filters
 
 from goodbot_training.backends.chat import Chat
 from goodbot_training.backends.thoughts import BROKEN, Leading
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 _NOT_FINITE = "The model's numbers are not finite."
 _WINDOW, _OVERLAP = 32, 8

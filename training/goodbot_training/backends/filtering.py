@@ -27,10 +27,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from goodbot.sampling import Filters
+from goodbot.base.sampling import Filters
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 Array = Any
 """A torch tensor, an MLX array or a NumPy array."""

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goodbot.marks import broken, is_mark, pattern, written
+from goodbot.api.marks import broken, is_mark, pattern, written
 
 _FIRST = 0xE000
 _SIGNS = 6400

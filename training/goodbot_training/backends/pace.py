@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from goodbot.backend import OptimizerSettings
+from goodbot.api.backend import OptimizerSettings
 
 SECOND_BETA = 0.999
 """Of the running mean of squared gradients, AdamW's own."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from goodbot.backend import TokenizedTurn, TrainingBatch
-from goodbot.errors import TrainingError
+from goodbot.api.backend import TokenizedTurn, TrainingBatch
+from goodbot.base.errors import TrainingError
 
-from goodbot_training.rollouts import OVERHEAD, split_by_budget
+from goodbot_training.round.rollouts import OVERHEAD, split_by_budget
 
 
 @dataclass(frozen=True, kw_only=True)

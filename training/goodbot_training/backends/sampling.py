@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from goodbot.backend import Sampled, SampleRequest
-from goodbot.errors import AdapterError
-from goodbot.events import Message
+from goodbot.api.backend import Sampled, SampleRequest
+from goodbot.api.events import Message
+from goodbot.base.errors import AdapterError
 
 from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter
 from goodbot_training.backends.answers import Answers, By, Ended
@@ -19,8 +19,8 @@ from goodbot_training.backends.generating import generate
 from goodbot_training.backends.row_adapters import RowAdapters
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
-    from goodbot.models.architecture import Experts
+    from goodbot.api.backend import Floats
+    from goodbot.api.model_shape import Experts
 
     from goodbot_training.backends.packing import Packed
 

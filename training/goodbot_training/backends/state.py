@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import safetensors
-from goodbot.errors import TrainingError
+from goodbot.base.errors import TrainingError
 from safetensors.numpy import load, save
 
 FILE = "trainer.safetensors"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from goodbot.thoughts import KNOWN, Marks, Splitter, Thought, opened_by, tidy
+from goodbot.base.thoughts import KNOWN, Marks, Splitter, Thought, opened_by, tidy
 
 _TAIL = 24
 """Tokens at a prompt's end among which it begins a thought."""

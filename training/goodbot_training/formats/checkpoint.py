@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import proof, reference
@@ -20,7 +20,7 @@ from goodbot_training.formats.checkpoint import Checkpoint
 from goodbot_training.formats.gguf_names import Dialect, package
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 _HALVES = (".lora_a", ".lora_b")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import gguf_vocabulary, proof, reference
@@ -21,7 +21,7 @@ from goodbot_training.formats.checkpoint import Checkpoint
 from goodbot_training.formats.gguf_names import Dialect, package
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 TYPES = {"F32": "ALL_F32", "F16": "MOSTLY_F16", "Q8_0": "MOSTLY_Q8_0"}
 _BLOCK = 32

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from goodbot.errors import AdapterError, MissingExtraError
+from goodbot.base.errors import AdapterError, MissingExtraError
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 _ARCHITECTURES = {
     "llama": "LLAMA", "mistral": "LLAMA", "smollm3": "SMOLLM3", "qwen2": "QWEN2", "qwen3": "QWEN3",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 
 from goodbot_training.formats.gguf_names import package
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import safetensors
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 from safetensors.numpy import save
 
 from goodbot_training.backends.adapters import AdapterWeights

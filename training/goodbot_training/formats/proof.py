@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import reference
 from goodbot_training.formats.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 _LARGE = 2 << 30
 _TOKENS = 12

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from goodbot.errors import AdapterError, TrainingError
+from goodbot.base.errors import AdapterError, TrainingError
 
 from goodbot_training.backends.chat import Chat
 from goodbot_training.formats.checkpoint import Checkpoint
-from goodbot_training.types import as_mapping
+from goodbot_training.process.types import as_mapping
 
 GENERATION = "generation_config.json"
 

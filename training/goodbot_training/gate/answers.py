@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Protocol
 
-from goodbot.backend import Sampled, TokenizedTurn
+from goodbot.api.backend import Sampled, TokenizedTurn
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 _LOOP_TOKENS = 12  # shorter answers may well repeat themselves
 _LOOP_DISTINCT = 0.4

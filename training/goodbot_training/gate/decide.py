@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from goodbot_training.types import TrainingSettings
+from goodbot_training.process.types import TrainingSettings
 
 Metrics = Mapping[str, float]
 

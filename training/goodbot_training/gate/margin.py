@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from goodbot_training.intervals import student
-from goodbot_training.types import HeldOutSums
+from goodbot_training.gate.intervals import student
+from goodbot_training.process.types import HeldOutSums
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
-    from goodbot_training.rollouts import Rollout
+    from goodbot_training.round.rollouts import Rollout
 
 _MIN_FREEDOM = 4  # below, the expansion of the quantile is off, and the interval says nothing
 

@@ -10,27 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from goodbot.backend import (
-    Sampled,
-    Sampler,
-    SampleRequest,
-    TokenizedTurn,
-    TrainingBackend,
-)
-from goodbot.errors import AdapterError, ServerError
-from goodbot.events import Message
-from goodbot.models.directory import identity
+from goodbot.api.backend import Sampled, Sampler, SampleRequest, TokenizedTurn, TrainingBackend
+from goodbot.api.events import Message
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.inference.models.directory import identity
 
-from goodbot_training.fingerprint import NEUTRAL
 from goodbot_training.gate.answers import compare_answers
 from goodbot_training.gate.decide import CLAIM_LEVEL, HARM_LEVEL, foreign_allowed
 from goodbot_training.gate.margin import margin, sums
 from goodbot_training.gate.retention import foreign, foreign_below, retained
-from goodbot_training.rollouts import Rollout, Tell, prompt_tokens, score
-from goodbot_training.types import Job, data_error
+from goodbot_training.process.fingerprint import NEUTRAL
+from goodbot_training.process.types import Job, data_error
+from goodbot_training.round.rollouts import Rollout, Tell, prompt_tokens, score
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 PORTION = 64
 """Answers sampled at once."""

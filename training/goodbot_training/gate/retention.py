@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from goodbot.backend import Floats
+    from goodbot.api.backend import Floats
 
 SURE = 0.9
 """A probability, at the sampling temperature, from which the base counts as sure of a token."""

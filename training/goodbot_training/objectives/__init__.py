@@ -1,7 +1,7 @@
 """The objectives by name, behind one interface.
 
 An objective turns the rewards of a round into advantages (`advantages`), and is itself a
-`goodbot.backend.LossFunction`: `loss(xp, policy_logprobs, sampling_logprobs, reference_logprobs,
+`goodbot.api.backend.LossFunction`: `loss(xp, policy_logprobs, sampling_logprobs, reference_logprobs,
 advantages, mask, normalizer)`, which returns the loss and the statistics that `MisPo.__call__`
 describes. The variants of MIS-PO are what goodbot trains with; the others are there to be compared
 with, and for those who want them.
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from goodbot_training.advantages import compute_advantages
-from goodbot_training.mispo import VARIANTS, MisPo
 from goodbot_training.objectives.base import Objective
+from goodbot_training.objectives.mispo import VARIANTS, MisPo
 from goodbot_training.objectives.preference import Bco, Kto, goods_only, signed
-from goodbot_training.types import TrainingSettings
+from goodbot_training.process.types import TrainingSettings
+from goodbot_training.round.advantages import compute_advantages
 
 _MAKERS: dict[str, Callable[[TrainingSettings], Objective]] = {
     **dict.fromkeys(VARIANTS, lambda s: Objective(MisPo.from_settings(s), _against_baseline(s))),

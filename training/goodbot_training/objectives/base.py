@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from goodbot.backend import LossFunction
+from goodbot.api.backend import LossFunction
 
-from goodbot_training.types import Baseline
+from goodbot_training.process.types import Baseline
 
 
 class AdvantageRule(Protocol):
@@ -29,5 +29,5 @@ class Objective:
     advantages: AdvantageRule
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[object, dict[str, object]]:
-        """See `goodbot.backend.LossFunction`."""
+        """See `goodbot.api.backend.LossFunction`."""
         return self.loss(*arguments, **keywords)

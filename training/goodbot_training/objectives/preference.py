@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot_training.mispo import Array, detach
-from goodbot_training.types import Baseline
+from goodbot_training.objectives.mispo import Array, detach
+from goodbot_training.process.types import Baseline
 
 
 def signed(
@@ -41,7 +41,7 @@ def goods_only(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Preference(ABC):
-    """A loss of the implied reward alone; callable as a `goodbot.backend.LossFunction`."""
+    """A loss of the implied reward alone; callable as a `goodbot.api.backend.LossFunction`."""
 
     beta: float
 

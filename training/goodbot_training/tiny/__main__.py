@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from goodbot.printing import say
+from goodbot.base.printing import say
 
 from goodbot_training.tiny import TEMPERATURE, model_path
 from goodbot_training.tiny.card import model_card

@@ -18,10 +18,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from goodbot import ConnectorSpec, GoodbotError, hookimpl, loopback
-from goodbot.app import App, open_plugins
+from goodbot import ConnectorSpec, GoodbotError, hookimpl
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
-from goodbot.loopback import OWNER, Loopback
+from goodbot.daemon import loopback
+from goodbot.daemon.app import App, open_plugins
+from goodbot.daemon.loopback import OWNER, Loopback
 
 from goodbot_training.tiny import TEMPERATURE, show
 from goodbot_training.tiny.corpus import split

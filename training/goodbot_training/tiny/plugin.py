@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from goodbot import hookimpl
-from goodbot.models import ModelSpec
+from goodbot.api.model import ModelSpec
 
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.styles import STYLES

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from goodbot.base.printing import draw, say, say_json
 from goodbot.cli.output import bar
-from goodbot.printing import draw, say, say_json
 
 _SHOWN_ANSWERS = 6
 _SHOWN_RATINGS = 8

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import hookimpl
-from goodbot.clock import SystemClock
-from goodbot.tracking.spec import TrackedRun, Tracker, TrackerSpec
+from goodbot.api.tracker import TrackedRun, Tracker, TrackerSpec
+from goodbot.base.clock import SystemClock
 
 _PROTO = "tensorboard.compat.proto"
 """Their classes are made at run time: no type checker knows them."""

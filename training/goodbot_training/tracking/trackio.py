@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import hookimpl
-from goodbot.tracking.spec import TrackedRun, Tracker, TrackerSpec
+from goodbot.api.tracker import TrackedRun, Tracker, TrackerSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goodbot import hookimpl
-from goodbot.tracking.spec import TrackedRun, Tracker, TrackerSpec
+from goodbot.api.tracker import TrackedRun, Tracker, TrackerSpec
 
 
 @dataclass(frozen=True, kw_only=True)

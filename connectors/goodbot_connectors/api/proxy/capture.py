@@ -7,17 +7,17 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from goodbot.errors import GoodbotError
-from goodbot.events import CaptureEvent, Event, Outcome
-from goodbot.own_model import with_form, with_tools
-from goodbot.sampling import UNFILTERED, Filters
-from goodbot.turns import turn_id
+from goodbot.api.completions import with_form, with_tools
+from goodbot.api.events import CaptureEvent, Event, Outcome
+from goodbot.api.turns import turn_id
+from goodbot.base.errors import GoodbotError
+from goodbot.base.sampling import UNFILTERED, Filters
 
 from goodbot_connectors.api.proxy import kinds, sessions
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
 from goodbot_connectors.api.proxy.sessions import Session, Sessions
-from goodbot_connectors.bridge.clients import Client
-from goodbot_connectors.bridge.local import LocalConnector
+from goodbot_connectors.kit.bridge.clients import Client
+from goodbot_connectors.kit.bridge.local import LocalConnector
 
 logger = logging.getLogger(__name__)
 

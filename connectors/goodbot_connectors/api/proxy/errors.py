@@ -9,8 +9,8 @@ from typing import Any
 from aiohttp import hdrs, web
 
 from goodbot_connectors.api.proxy.config import ANTHROPIC
-from goodbot_connectors.bridge.body import RefusedError
-from goodbot_connectors.bridge.guard import Refusal
+from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.guard import Refusal
 
 _ANTHROPIC_TYPES = {
     400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",

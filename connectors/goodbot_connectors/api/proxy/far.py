@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
-from goodbot.clock import Clock
-from goodbot.errors import ServerError
-from goodbot.serving import address
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ServerError
+from goodbot.inference.servers import address
 from multidict import CIMultiDict
 from yarl import URL
 
 from goodbot_connectors.api.proxy.config import ANTHROPIC
-from goodbot_connectors.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import RefusedError
 
 CONNECT_SECONDS = 10.0
 SILENT_SECONDS = 600.0

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from aiohttp import web
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 
 _LOOK_SECONDS = 0.2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from goodbot.secrets import Secret
+from goodbot.config.secrets import Secret
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.config import ANTHROPIC

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from goodbot.events import Message
-from goodbot.prompts import is_wordless
+from goodbot.api.events import Message
+from goodbot.inference.prompts import is_wordless
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
 from goodbot_connectors.api.proxy.sessions import Session, codex
-from goodbot_connectors.fields import string
+from goodbot_connectors.kit.fields import string
 
 MAIN, SIDE = "main", "side"
 HEADER = "x-turn-type"

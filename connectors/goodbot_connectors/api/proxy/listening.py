@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from goodbot.errors import ServerError
-from goodbot.serving.sse import EventStream
+from goodbot.base.errors import ServerError
+from goodbot.inference.servers.sse import EventStream
 
 from goodbot_connectors.api.proxy.dialects.shapes import Answer, Said
-from goodbot_connectors.bridge.encoded import Undone
-from goodbot_connectors.bridge.refused import RefusedError
+from goodbot_connectors.kit.bridge.encoded import Undone
+from goodbot_connectors.kit.bridge.refused import RefusedError
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of an answer that is not streamed; of a longer one nothing is kept."""

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.clock import Clock
-from goodbot.events import Message
+from goodbot.api.events import Message
+from goodbot.base.clock import Clock
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects
-from goodbot_connectors.fields import Json, as_json, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, string, sub
 
 _HEADERS = (
     "session_id",

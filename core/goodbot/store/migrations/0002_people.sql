@@ -149,7 +149,7 @@ UPDATE OR IGNORE switches SET name = 'retrain ' ||
 DELETE FROM switches WHERE name = 'retrain';
 
 -- Whether owners find a new version better than the one before, asked blind after its round
--- (`goodbot/comparing`). `held`: it goes live only once that is decided. At most one is open.
+-- (`goodbot/learning/evaluation`). `held`: it goes live only once that is decided. At most one is open.
 CREATE TABLE comparisons (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   scope TEXT NOT NULL, model TEXT NOT NULL,
@@ -178,7 +178,7 @@ CREATE TABLE pairs (
 ) STRICT;
 CREATE INDEX pairs_by_turn ON pairs (turn);
 
--- New versions that a share of the conversations meets first (`goodbot/serving/canary.py`).
+-- New versions that a share of the conversations meets first (`goodbot/learning/canary.py`).
 CREATE TABLE canaries (
   version INTEGER PRIMARY KEY REFERENCES adapters (version),
   scope TEXT NOT NULL, model TEXT NOT NULL,

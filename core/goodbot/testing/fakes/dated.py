@@ -6,7 +6,7 @@ from email.utils import formatdate
 
 from aiohttp import web
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 
 
 def dated(application: web.Application, clock: Clock) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 
 Json = dict[str, Any]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.adapters.manifest import WEIGHTS
-from goodbot.adapters.weights import check_weights
-from goodbot.errors import AdapterError
+from goodbot.base.errors import AdapterError
+from goodbot.learning.adapters.manifest import WEIGHTS
+from goodbot.learning.adapters.weights import check_weights
 from goodbot.testing.fakes.openai_server import FakeOpenAI
 from goodbot.testing.fakes.policy import Policy, Token, cutting
 

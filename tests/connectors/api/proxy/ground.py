@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from aiohttp import web
-from goodbot.connector import Capability, ConnectorSpec
-from goodbot.events import CaptureEvent, ChannelRef, UserRef
-from goodbot.own_model import FarSide, OwnModel, Question
-from goodbot.secrets import Secret
-from goodbot.server import Generated
+from goodbot.api.completions import FarSide, OwnModel, Question
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.events import CaptureEvent, ChannelRef, UserRef
+from goodbot.api.server import Generated
+from goodbot.config.secrets import Secret
 from goodbot.testing import RecordingHost
 from goodbot_connectors.api.proxy.config import SECRETS, ProxySettings
-from goodbot_connectors.api.proxy.door import Proxy
-from goodbot_connectors.bridge import clients
-from goodbot_connectors.bridge.local import LocalConnector
+from goodbot_connectors.api.proxy.endpoint import Proxy
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.kit.bridge.local import LocalConnector
 
 SPEC = ConnectorSpec(
     name="api", factory="tests:none", capabilities=Capability.ROUTES, settings=ProxySettings,

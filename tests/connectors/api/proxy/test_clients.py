@@ -10,7 +10,7 @@ from pathlib import Path
 import anthropic
 import openai
 import pytest
-from goodbot.server import BASE
+from goodbot.api.server import BASE
 
 from tests.connectors.api.proxy import requests
 from tests.connectors.api.proxy.ground import Ground, Scripted, proxied

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from goodbot.own_model import with_tools, without_tools
+from goodbot.api.completions import with_tools, without_tools
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
 from goodbot_connectors.api.proxy.dialects.shapes import Answer, Asked, Call, Said
 from goodbot_connectors.api.proxy.listening import Listener

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 from goodbot_connectors.api.proxy.pictures import Pictures
-from goodbot_connectors.bridge import encoded
+from goodbot_connectors.kit.bridge import encoded
 
 from tests.connectors.api.proxy import requests
 from tests.connectors.api.proxy.ground import Ground, Scripted, proxied

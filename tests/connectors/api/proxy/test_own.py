@@ -9,8 +9,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from goodbot.errors import ServerError, UsageError
-from goodbot.sampling import Filters
+from goodbot.base.errors import ServerError, UsageError
+from goodbot.base.sampling import Filters
 from goodbot_connectors.api.proxy.own.calls import CallReader
 from goodbot_connectors.api.proxy.own.deltas import Part
 

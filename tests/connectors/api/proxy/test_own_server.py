@@ -10,9 +10,9 @@ from typing import Any
 
 import aiohttp
 import pytest
-from goodbot.own_model import FarSide
-from goodbot.sampling import Filters
-from goodbot.serving.manners import Manners, formed
+from goodbot.api.completions import FarSide
+from goodbot.base.sampling import Filters
+from goodbot.inference.servers.manners import Manners, formed
 
 from tests.connectors.api.proxy import requests, schemas
 from tests.connectors.api.proxy.ground import Scripted, far_side, proxied

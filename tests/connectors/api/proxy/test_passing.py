@@ -8,10 +8,10 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from goodbot.events import CaptureEvent
-from goodbot_connectors.api.proxy.door import POSTS
+from goodbot.api.events import CaptureEvent
+from goodbot_connectors.api.proxy.endpoint import POSTS
 from goodbot_connectors.api.proxy.listening import Listener
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 from yarl import URL
 
 from tests.connectors.api.proxy import requests

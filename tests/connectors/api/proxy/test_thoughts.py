@@ -8,8 +8,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from goodbot.events import CaptureEvent
-from goodbot.thoughts import Thought
+from goodbot.api.events import CaptureEvent
+from goodbot.base.thoughts import Thought
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
 from goodbot_connectors.api.proxy.own.deltas import About, End, Writer
 from goodbot_connectors.api.proxy.own.write_chat import ChatWriter

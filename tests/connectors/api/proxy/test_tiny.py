@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 import openai
-from goodbot.app import App, open_plugins
 from goodbot.config import parse
+from goodbot.daemon.app import App, open_plugins
 from goodbot.store import turns
-from goodbot_connectors.bridge import clients
+from goodbot_connectors.kit.bridge import clients
 from goodbot_training.tiny.chatml import tool_call
 from goodbot_training.tiny.corpus import CALCULATOR
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from goodbot_training.backends.answers import PART, Answer, Answers, By
 from goodbot_training.backends.chat import Chat
+from goodbot_training.backends.mlx.batch_decoder import Kept, Line, Writer
 from goodbot_training.backends.mlx.sampler import MlxDecoder
-from goodbot_training.backends.mlx.writer import Kept, Line, Writer
 
 _TRIED = ((5, 9, 3, 7, 11, 4, 8, 6), (10, 12, 6), (6, 8, 4, 11, 7), (12, 5))
 _NEXT = 7

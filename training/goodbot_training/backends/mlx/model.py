@@ -17,8 +17,8 @@ if sys.platform == "linux":
 
 import mlx.core as mx
 import numpy as np
-from goodbot.errors import TrainingError
-from goodbot.models import architecture
+from goodbot.api import model_shape
+from goodbot.base.errors import TrainingError
 from mlx.nn import quantize
 from mlx_lm.utils import load_model
 
@@ -64,7 +64,7 @@ class MlxModel:
             mx.eval(causal.parameters())
         causal.eval()
         self.causal = causal
-        self.experts = architecture.experts(config)
+        self.experts = model_shape.experts(config)
         self.row_adapters = RowAdapters(targets.stack, mx.array)
         self._layers = targets.inject(causal, rank, self.row_adapters)
         self.attention = targets.attention(causal, self._layers)

@@ -10,7 +10,7 @@ from typing import Any
 
 import mlx.core as mx
 import numpy as np
-from goodbot.sampling import Filters
+from goodbot.base.sampling import Filters
 from mlx.utils import tree_map
 from mlx_lm.models.cache import make_prompt_cache
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from goodbot.backend import LossFunction, OptimizerSettings, StepStats, TrainingBatch
-from goodbot.errors import TrainingError
+from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, TrainingBatch
+from goodbot.base.errors import TrainingError
 
 from goodbot_training.backends.base import ModelBackend
 from goodbot_training.backends.layout import lies_in

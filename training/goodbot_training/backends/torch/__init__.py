@@ -7,10 +7,10 @@ import platform
 import sys
 
 from goodbot import hookimpl
-from goodbot.backend import BackendSpec
+from goodbot.api.backend import BackendSpec
 
-from goodbot_training.presets import resolve
-from goodbot_training.types import TrainingSettings
+from goodbot_training.process.presets import resolve
+from goodbot_training.process.types import TrainingSettings
 
 # Where bitsandbytes is installed, peft imports it. Without a GPU it then advises to have kernels downloaded.
 logging.getLogger("bitsandbytes.backends.cpu").setLevel(logging.ERROR)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from goodbot.errors import TrainingError
-from goodbot.packages import install_line
+from goodbot.base.errors import TrainingError
+from goodbot.base.packages import install_line
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 from transformers.utils import logging as transformers_logging
 

@@ -18,7 +18,7 @@ os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 import numpy as np
 import torch
-from goodbot.models import architecture
+from goodbot.api import model_shape
 from torch.utils.checkpoint import checkpoint
 from transformers import masking_utils
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -38,7 +38,7 @@ from goodbot_training.backends.torch.lora import Prepared, Projection, simplify,
 from goodbot_training.backends.torch.prepacked import give_up, prepacked
 from goodbot_training.backends.torch.sampler import TorchDecoder
 from goodbot_training.backends.torch.targets import NAME as _NAME
-from goodbot_training.rollouts import OVERHEAD
+from goodbot_training.round.rollouts import OVERHEAD
 
 _TINY = 10_000_000
 
@@ -56,7 +56,7 @@ class TorchModel:
         if sum(parameter.numel() for parameter in causal.parameters()) < _TINY:
             # More threads only wait for each other: 2-10 times slower on a busy machine.
             torch.set_num_threads(1)
-        self.experts = architecture.experts(config)
+        self.experts = model_shape.experts(config)
         self._layers: dict[str, Any] = targets.inject(causal, rank, self.experts.count)
         self._causal = causal.eval()
         self.row_adapters = RowAdapters(

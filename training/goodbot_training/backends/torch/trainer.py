@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from goodbot.backend import LossFunction, OptimizerSettings, StepStats, TrainingBatch
-from goodbot.errors import TrainingError
+from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, TrainingBatch
+from goodbot.base.errors import TrainingError
 
 from goodbot_training.backends.base import ModelBackend
 from goodbot_training.backends.pace import Pace
@@ -38,7 +38,7 @@ class TorchBackend(ModelBackend):
         return TorchModel(directory, config, rank, bits)
 
     def optimize_for_inference(self) -> None:
-        """See `goodbot.backend.OptimizesForInference`."""
+        """See `goodbot.api.backend.OptimizesForInference`."""
         self._model.optimize_for_inference()
 
     def train(

@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot.events import Message
-from goodbot.serving.chat import ids
-from goodbot.serving.chat import number as finite
+from goodbot.api.events import Message
+from goodbot.inference.servers.chat import ids
+from goodbot.inference.servers.chat import number as finite
 
 from goodbot_connectors.api.proxy.dialects import shapes, tools
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects, text_of
 from goodbot_connectors.api.proxy.dialects.tools import Calls, Part
-from goodbot_connectors.fields import as_json, string, sub
+from goodbot_connectors.kit.fields import as_json, string, sub
 
 _ROLES = {"developer": "system", "function": "tool"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from goodbot_connectors.api.proxy.dialects import shapes
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects
-from goodbot_connectors.fields import string
+from goodbot_connectors.kit.fields import string
 
 
 def asked(body: Mapping[str, Any]) -> Asked:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from goodbot.events import Message
+from goodbot.api.events import Message
 
 from goodbot_connectors.api.proxy.dialects import shapes
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, objects, text_of
 from goodbot_connectors.api.proxy.dialects.tools import Calls
-from goodbot_connectors.fields import as_json, string, sub
+from goodbot_connectors.kit.fields import as_json, string, sub
 
 
 def asked(body: Mapping[str, Any]) -> Asked:

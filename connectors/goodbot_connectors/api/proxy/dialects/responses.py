@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from goodbot.events import Message
+from goodbot.api.events import Message
 
 from goodbot_connectors.api.proxy.dialects import shapes
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Call, Said, objects, text_of
 from goodbot_connectors.api.proxy.dialects.tools import arguments
-from goodbot_connectors.fields import string, sub
+from goodbot_connectors.kit.fields import string, sub
 
 _ENDS = {
     "response.completed": "completed",

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from goodbot import prompts, sampling
-from goodbot.events import Message
+from goodbot.api.events import Message
+from goodbot.base import sampling
+from goodbot.inference import prompts
 
-from goodbot_connectors.fields import as_json, string, sub
+from goodbot_connectors.kit.fields import as_json, string, sub
 
 CALL, CALL_END = "<tool_call>", "</tool_call>"
 _TEXTS = ("text", "input_text", "output_text")
@@ -48,7 +49,7 @@ class Asked:
     seed: int | None = None
     stops: Sequence[str] = ()
     filters: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Fields of `goodbot.sampling.Filters` that it asks for; others are as configured."""
+    """Fields of `goodbot.base.sampling.Filters` that it asks for; others are as configured."""
     narrowed: bool = False
     """Drawn through what is no filter of ours (a grammar, other penalties …), or several at once."""
     machine: bool = False
@@ -84,7 +85,7 @@ class Said:
     thought_tokens: int = 0
     """So many of the last `prompt_tokens` are the thought's."""
     lifts: tuple[float, ...] = ()
-    """See `goodbot.server.Generated`."""
+    """See `goodbot.api.server.Generated`."""
 
     def response(self, lines: bool = False) -> str:
         """All of it as text, calls as chat templates write them; `lines`: as those do that give each

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from goodbot_connectors.api.proxy.dialects.shapes import Call, objects
-from goodbot_connectors.fields import Json, as_json, string, sub
+from goodbot_connectors.kit.fields import Json, as_json, string, sub
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

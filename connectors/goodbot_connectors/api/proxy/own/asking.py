@@ -9,21 +9,21 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
-from goodbot.errors import ServerError
-from goodbot.marks import broken, whole
-from goodbot.own_model import FarSide, with_tools, without_tools
-from goodbot.sampling import Filters, merged
-from goodbot.serving.chat import Completion
-from goodbot.serving.sse import EventStream
-from goodbot.serving.thinking import Reader
+from goodbot.api.completions import FarSide, with_tools, without_tools
+from goodbot.api.marks import broken, whole
+from goodbot.base.errors import ServerError
+from goodbot.base.sampling import Filters, merged
+from goodbot.inference.servers.chat import Completion
+from goodbot.inference.servers.sse import EventStream
+from goodbot.inference.servers.thinking import Reader
 from multidict import CIMultiDict
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, count, objects, told
 from goodbot_connectors.api.proxy.dialects.tools import InTurn
 from goodbot_connectors.api.proxy.own.deltas import Delta, End
-from goodbot_connectors.bridge.body import RefusedError
-from goodbot_connectors.fields import Json, string, sub
+from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.fields import Json, string, sub
 
 PASSED = frozenset({
     "temperature", "top_p", "n", "stop", "max_tokens", "max_completion_tokens", "presence_penalty",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 
 from goodbot_connectors.api.proxy.dialects.shapes import CALL, CALL_END, Call
 from goodbot_connectors.api.proxy.own.deltas import Part
-from goodbot_connectors.fields import as_json, string
+from goodbot_connectors.kit.fields import as_json, string
 
 _DECODER = json.JSONDecoder()
 

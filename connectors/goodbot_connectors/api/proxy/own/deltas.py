@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from goodbot.sampling import Filters
-from goodbot.thoughts import Thought
+from goodbot.base.sampling import Filters
+from goodbot.base.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said
 from goodbot_connectors.api.proxy.dialects.tools import Part
@@ -25,7 +25,7 @@ class End:
     """What it was drawn through, where that is not what was asked for."""
     form: str = ""
     temperature: float | None = None
-    """Both as in `goodbot.server.Generated`."""
+    """Both as in `goodbot.api.server.Generated`."""
     prompt_count: int = 0
     count: int = 0
     """Tokens, as far as they were told."""

@@ -10,14 +10,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from goodbot.errors import ServerError
-from goodbot.marks import whole
-from goodbot.serving.sse import EventStream
+from goodbot.api.marks import whole
+from goodbot.base.errors import ServerError
+from goodbot.inference.servers.sse import EventStream
 
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
 from goodbot_connectors.api.proxy.dialects.shapes import Answer, objects
 from goodbot_connectors.api.proxy.dialects.tools import Part
-from goodbot_connectors.fields import sub
+from goodbot_connectors.kit.fields import sub
 
 _TOP = ("prompt_token_ids", "sglext", "prompt_logprobs", "kv_transfer_params")
 _CHOICE = ("token_ids", "prompt_token_ids", "prompt_logprobs")
@@ -29,7 +29,7 @@ class Editor:
     def __init__(
         self, answer: Answer, *, model: str, asked: Mapping[str, Any], mend: bool = False
     ) -> None:
-        """`asked` is the program's own request; `mend`: marks in it were broken (`goodbot.marks`)."""
+        """`asked` is the program's own request; `mend`: marks in it were broken (`goodbot.api.marks`)."""
         self._mend = mend
         self._answer, self._model = answer, model
         self._keeps_logprobs = bool(asked.get("logprobs"))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.own_model import OwnModel, Question
-from goodbot.server import Generated
-from goodbot.thoughts import Thought
+from goodbot.api.completions import OwnModel, Question
+from goodbot.api.server import Generated
+from goodbot.base.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked, Said, narrowing
 from goodbot_connectors.api.proxy.own.calls import CallReader
 from goodbot_connectors.api.proxy.own.deltas import Delta, End
-from goodbot_connectors.bridge.body import RefusedError
-from goodbot_connectors.fields import Json, string, sub
+from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.fields import Json, string, sub
 
 _FINISH = {"stop": "stop", "length": "length"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from goodbot.own_model import ALIAS, OwnModel
+from goodbot.api.completions import ALIAS, OwnModel
 
 from goodbot_connectors.api.proxy.config import ANTHROPIC
-from goodbot_connectors.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import RefusedError
 
 _VERSION = f"{ALIAS}-v"
 _DAWN = "1970-01-01T00:00:00Z"

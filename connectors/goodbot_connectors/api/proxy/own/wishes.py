@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot.sampling import FILTERS, checked
+from goodbot.base.sampling import FILTERS, checked
 
 from goodbot_connectors.api.proxy.dialects.shapes import Asked
-from goodbot_connectors.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.body import RefusedError
 
 _MOST = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _UNKNOWN = frozenset({

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot.thoughts import Thought
+from goodbot.base.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import called
 from goodbot_connectors.api.proxy.own.deltas import About, End, Part
-from goodbot_connectors.fields import sub
+from goodbot_connectors.kit.fields import sub
 
 _DONE = b"data: [DONE]\n\n"
 

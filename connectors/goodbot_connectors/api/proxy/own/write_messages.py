@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot.thoughts import Thought
+from goodbot.base.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import Said
 from goodbot_connectors.api.proxy.own.deltas import About, End, Part
-from goodbot_connectors.fields import as_json
+from goodbot_connectors.kit.fields import as_json
 
 _REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 _NOTHING = Said(text="")

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from goodbot.thoughts import Thought
+from goodbot.base.thoughts import Thought
 
 from goodbot_connectors.api.proxy.dialects.shapes import Call
 from goodbot_connectors.api.proxy.own.deltas import About, End, Part
-from goodbot_connectors.fields import as_json, string
+from goodbot_connectors.kit.fields import as_json, string
 
 _ECHOED = (
     "instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "temperature",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from goodbot.base.text import units
 from goodbot.testing.fakes.discord import components, permissions
 from goodbot.testing.fakes.discord.errors import DiscordError, invalid_form, too_long
 from goodbot.testing.fakes.discord.records import COMPONENTS_V2, EPHEMERAL, Channel, Message
 from goodbot.testing.fakes.discord.world import World
-from goodbot.text import units
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 
 Json = dict[str, Any]
 _MAJOR = ("channel_id", "guild_id", "webhook_id", "webhook_token")

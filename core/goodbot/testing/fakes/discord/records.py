@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.clock import Clock, SystemClock
+from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.discord import permissions, rest
 from goodbot.testing.fakes.discord.application import Application

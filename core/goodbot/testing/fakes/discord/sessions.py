@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.discord import contents, intents, payloads, permissions
 from goodbot.testing.fakes.discord.application import Application
 from goodbot.testing.fakes.discord.records import Channel

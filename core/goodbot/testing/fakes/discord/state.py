@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.discord.application import Application
 from goodbot.testing.fakes.discord.gateway import Gateway
 from goodbot.testing.fakes.discord.interactions import Interactions

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.discord import payloads, permissions
 from goodbot.testing.fakes.discord.errors import unknown
 from goodbot.testing.fakes.discord.records import (

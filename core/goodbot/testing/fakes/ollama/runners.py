@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.ollama.store import Manifest
 
 KEEP_ALIVE = 300.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.clock import Clock, SystemClock
+from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.ollama import api, chat, create
 from goodbot.testing.fakes.ollama.runners import Runners
 from goodbot.testing.fakes.ollama.store import Manifest, Store

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.slack import signing
 from goodbot.testing.fakes.slack.app import App
 from goodbot.testing.fakes.slack.delivery import Ack, Delivery

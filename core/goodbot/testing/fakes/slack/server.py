@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.clock import Clock, SystemClock
+from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.slack import (
     api,

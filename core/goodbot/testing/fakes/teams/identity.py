@@ -17,7 +17,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from jwt.algorithms import RSAAlgorithm
 
-from goodbot.clock import Clock, SystemClock
+from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.teams.errors import TeamsError
 
 Json = dict[str, Any]

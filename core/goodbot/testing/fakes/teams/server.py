@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from goodbot.clock import Clock, SystemClock
+from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.teams import activities
 from goodbot.testing.fakes.teams.connector_api import Call, ConnectorApi

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.telegram import chats, texts
 from goodbot.testing.fakes.telegram.chats import HERE, Chat, Message, MessageIds
 from goodbot.testing.fakes.telegram.errors import BotApiError, Json, bad_request, forbidden

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goodbot.buttons import rating
-from goodbot.events import ChannelKind, MessageRef
+from goodbot.api.actions import rating
+from goodbot.api.events import ChannelKind, MessageRef
 from goodbot.testing.fakes.telegram import keyboards
 from goodbot.testing.fakes.telegram.chats import Chat, Message
 from goodbot.testing.fakes.telegram.errors import Json

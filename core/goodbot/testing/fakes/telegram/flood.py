@@ -6,7 +6,7 @@ import math
 from collections import defaultdict, deque
 from dataclasses import dataclass
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.telegram.errors import flood
 
 

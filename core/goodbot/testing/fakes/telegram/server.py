@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.clock import Clock, SystemClock
+from goodbot.base.clock import Clock, SystemClock
 from goodbot.testing.fakes.dated import dated
 from goodbot.testing.fakes.telegram import methods
 from goodbot.testing.fakes.telegram.account import Account, Call, Failure

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from goodbot.base.text import units
 from goodbot.testing.fakes.telegram.errors import Json, bad_request
-from goodbot.text import units
 
 LIMIT = 4096
 """The longest message (core.telegram.org/bots/api#sendmessage)."""

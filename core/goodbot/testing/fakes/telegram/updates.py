@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.telegram.errors import TWO_POLLERS, Json, conflict
 
 KINDS = (

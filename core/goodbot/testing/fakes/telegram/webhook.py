@@ -11,7 +11,7 @@ import asyncio
 
 import aiohttp
 
-from goodbot.clock import Clock
+from goodbot.base.clock import Clock
 from goodbot.testing.fakes.telegram.errors import Json, bad_request
 from goodbot.testing.fakes.telegram.updates import Pending, UpdateQueue
 

@@ -1,0 +1,298 @@
+"""Who answers a program that asks our own model, and how it gets there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+from aiohttp import hdrs, web
+from goodbot.api.completions import ALIAS, FarSide, Question, with_tools
+from goodbot.base.errors import GoodbotError, ServerError
+from goodbot.base.sampling import Filters, merged
+from goodbot.base.thoughts import Thought
+from goodbot.inference.servers.manners import Attempt, Manners
+from goodbot.inference.servers.upstream import refusal
+
+from goodbot_connectors.api.proxy import errors
+from goodbot_connectors.api.proxy.capture import TURN, Call, Capture
+from goodbot_connectors.api.proxy.config import ANTHROPIC, OPENAI
+from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
+from goodbot_connectors.api.proxy.dialects.shapes import Answer, Asked
+from goodbot_connectors.api.proxy.far import Far
+from goodbot_connectors.api.proxy.own import asking, embedded, listing, wishes
+from goodbot_connectors.api.proxy.own.deltas import About, Delta, End, Writer
+from goodbot_connectors.api.proxy.own.edited import Editor
+from goodbot_connectors.api.proxy.own.write_chat import ChatWriter, CompletionWriter
+from goodbot_connectors.api.proxy.own.write_messages import MessageWriter
+from goodbot_connectors.api.proxy.own.write_responses import ResponseWriter
+from goodbot_connectors.api.proxy.sessions import Session
+from goodbot_connectors.kit.bridge.body import RefusedError
+from goodbot_connectors.kit.bridge.guard import answer as json_answer
+from goodbot_connectors.kit.bridge.local import LocalConnector
+from goodbot_connectors.kit.fields import Json
+
+CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
+MESSAGES, COUNT, EMBEDDINGS = "/v1/messages", "/v1/messages/count_tokens", "/v1/embeddings"
+_READ: Mapping[str, Callable[[Json], Asked]] = {
+    CHAT: chat.asked, COMPLETIONS: completions.asked, RESPONSES: responses.asked,
+    MESSAGES: messages.asked, COUNT: messages.asked,
+}  # fmt: skip
+_WRITE: Mapping[str, Callable[[About], Writer]] = {
+    CHAT: ChatWriter, COMPLETIONS: CompletionWriter, RESPONSES: ResponseWriter, MESSAGES: MessageWriter,
+}  # fmt: skip
+_SAME: Mapping[str, Callable[[], Answer]] = {
+    CHAT: chat.ChatAnswer, COMPLETIONS: completions.CompletionAnswer,
+}  # fmt: skip
+"""APIs that a server of the owner's speaks itself."""
+_STREAM = {hdrs.CONTENT_TYPE: "text/event-stream; charset=utf-8", hdrs.CACHE_CONTROL: "no-cache"}
+_ALIVE = b": thinking\n\n"
+"""A comment of a stream: who did not ask for thoughts waits all the same."""
+_LONGEST_REFUSAL = 64 * 1024
+_MOST_FARS = 16
+"""A server that is a process of ours has another port with each version."""
+
+
+class OwnDoor:
+    """Answers with the model that answers in chats."""
+
+    def __init__(self, connector: LocalConnector, capture: Capture) -> None:
+        self._connector, self._capture = connector, capture
+        self._model = connector.host.model
+        self._fars: dict[str, Far] = {}
+
+    async def close(self) -> None:
+        """Hang up; idempotent."""
+        for far in self._fars.values():
+            await far.close()
+
+    async def models(self, dialect: str, name: str) -> web.StreamResponse:
+        """The list of names that the model has, or one of them."""
+        return json_answer(await listing.models(self._model, dialect, name))
+
+    async def answer(
+        self, request: web.Request, call: Call, body: dict[str, Any]
+    ) -> web.StreamResponse:
+        """One request. Raises RefusedError, GoodbotError before anything is sent."""
+        path = request.path
+        if path == EMBEDDINGS:
+            return await self._embedded(call, body)
+        asked = _READ[path](body)
+        if path == COUNT:
+            return json_answer({"input_tokens": asking.estimated(asked)})
+        if not asked.messages:
+            raise RefusedError(400, "There is no message to answer.")
+        wishes.check(body, asked)
+        if not asked.whole:
+            raise RefusedError(
+                400, "goodbot keeps no responses: send the whole conversation in one input."
+            )
+        session = self._capture.session(call, asked)
+        question = await self._question(call, session, asked)
+        about = About(
+            id=call.event_id.rpartition(":")[2], model=asked.model or ALIAS,
+            created=int(self._connector.host.clock.now()), asked=asked, body=body,
+        )  # fmt: skip
+        try:
+            async with self._model.far_side(question) as far:
+                if far is None:
+                    await embedded.check(self._model, asked, body)
+                    if path == COMPLETIONS and body.get("suffix"):
+                        raise RefusedError(400, "This model fills no gaps: leave suffix out.")
+                    deltas = embedded.answer(self._model, question, asked)
+                    return await self._written(request, call, session, about, deltas)
+                if path in _SAME:
+                    return await self._passed(request, call, session, about, far)
+                asked_there = asking.translated(far, asked, body)
+                kept_out = asking.guarded(far, asked_there)
+                given = asking.theirs(asked, body)
+                async with self._asked(far, CHAT, kept_out, given) as (response, far):
+                    deltas = asking.answer(far, response, mend=kept_out != asked_there)
+                    return await self._written(request, call, session, about, deltas)
+        except ServerError as error:
+            raise RefusedError(503, _sentence(error), retry_after=5.0) from error
+
+    async def _question(self, call: Call, session: Session, asked: Asked) -> Question:
+        user = self._connector.user(call.client.name)
+        channel = self._connector.channel(call.client.name, session.id)
+        if not self._model.admit(user, channel):
+            raise RefusedError(
+                403, f"{call.client.name} may not talk to goodbot: see `goodbot people`."
+            )
+        return Question(
+            messages=with_tools(asked.messages, asked.tools), user=user, channel=channel,
+            max_tokens=asked.max_tokens, temperature=asked.temperature, filters=asked.filters,
+            seed=asked.seed,
+            version=await listing.version(self._model, asked.model),
+        )  # fmt: skip
+
+    # answers that are put together here
+
+    async def _written(
+        self, request: web.Request, call: Call, session: Session, about: About,
+        deltas: AsyncGenerator[Delta],
+    ) -> web.StreamResponse:  # fmt: skip
+        writer = _WRITE[request.path](about)
+        async with contextlib.aclosing(deltas):
+            if about.asked.stream:
+                return await self._streamed(request, call, session, about, deltas, writer)
+            async for delta in deltas:
+                if isinstance(delta, End):
+                    turn = await self._kept(call, session, about.asked, delta)
+                    response = web.json_response(writer.whole(_shown(delta, about)))
+                    if turn:
+                        response.headers[TURN] = turn
+                    return response
+        raise ServerError("the model ended an answer half way")
+
+    async def _streamed(
+        self, request: web.Request, call: Call, session: Session, about: About,
+        deltas: AsyncGenerator[Delta], writer: Writer,
+    ) -> web.StreamResponse:  # fmt: skip
+        first = await anext(deltas)  # what fails before it is an answer with a status of its own
+        response = web.StreamResponse(headers={**_STREAM, **self._named(call)})
+        await response.prepare(request)
+        begun = writer.start()
+        try:
+            delta: Delta | None = first
+            while delta is not None:
+                if isinstance(delta, End):  # who has seen the end may rate it at once
+                    await self._kept(call, session, about.asked, delta)
+                    await response.write(begun + writer.end(delta))
+                    break
+                if isinstance(delta, Thought) and not about.asked.thinks:
+                    await response.write(begun + _ALIVE)
+                else:
+                    await response.write(begun + writer.more(delta))
+                begun = b""
+                delta = await anext(deltas, None)
+        except GoodbotError as error:
+            dialect = ANTHROPIC if request.path == MESSAGES else OPENAI
+            await response.write(errors.event(dialect, _sentence(error)))
+        return response
+
+    async def _kept(self, call: Call, session: Session, asked: Asked, end: End) -> str:
+        return await self._capture.keep(
+            call, session, asking.drawn(asked, end.temperature), end.said, raw=end.raw,
+            version=end.version, temperature=self._model.temperature, form=end.form,
+            filters=self._filters(asked) if end.filters is None else end.filters,
+        )  # fmt: skip
+
+    def _filters(self, asked: Asked) -> Filters:
+        return merged(self._model.filters, asked.filters)
+
+    def _named(self, call: Call) -> dict[str, str]:
+        turn = self._capture.turn(call)
+        return {TURN: turn} if turn else {}
+
+    # answers that come in the right words already
+
+    async def _passed(
+        self, request: web.Request, call: Call, session: Session, about: About, far: FarSide
+    ) -> web.StreamResponse:
+        path, asked = request.path, about.asked
+        answer = _SAME[path]()
+        own = asking.same(far, about.body, asked)
+        made = asking.guarded(far, own)
+        editor = Editor(answer, model=about.model, asked=about.body, mend=made != own)
+        done = False
+
+        async def kept() -> str:
+            nonlocal done
+            said = answer.said()
+            if done or not said.finish:
+                return ""
+            done = True
+            return await self._capture.keep(
+                call, session, asking.drawn(asked, asking.temperature(far)),
+                replace(said, lifts=asking.lifts(far, said, asked)), version=far.version,
+                temperature=self._model.temperature, form=asking.form(far),
+                filters=asking.filters(far, asked),
+            )  # fmt: skip
+
+        given = asking.theirs(asked, about.body)
+        async with self._asked(far, path, made, given) as (response, far):
+            if response.content_type != "text/event-stream":
+                body = editor.whole(await response.read())
+                turn = await kept()
+                named = {TURN: turn} if turn else {}
+                return web.Response(body=body, content_type="application/json", headers=named)
+            out = web.StreamResponse(headers={**_STREAM, **self._named(call)})
+            await out.prepare(request)
+            try:
+                async for piece in response.content.iter_any():
+                    edited = editor.feed(piece)
+                    if editor.over:  # who has seen the end may rate it at once
+                        await kept()
+                    if edited:
+                        await out.write(edited)
+                if edited := editor.end():
+                    await out.write(edited)
+            except (ServerError, aiohttp.ClientError, TimeoutError) as error:
+                if isinstance(error, ConnectionResetError):
+                    raise
+                words = f"{far.title} broke its answer off."
+                await out.write(errors.event(OPENAI, words))
+            finally:
+                await kept()
+            return out
+
+    async def _embedded(self, call: Call, body: dict[str, Any]) -> web.StreamResponse:
+        user = self._connector.user(call.client.name)
+        channel = self._connector.channel(call.client.name)
+        question = Question(messages=({"role": "user", "content": ""},), user=user, channel=channel)
+        if not self._model.admit(user, channel):
+            raise RefusedError(403, f"{call.client.name} may not talk to goodbot.")
+        async with self._model.far_side(question) as far:
+            if far is None:
+                raise RefusedError(
+                    400, "goodbot's own sampler makes no embeddings: ask a server that does."
+                )
+            fields = ("input", "encoding_format", "dimensions")
+            given = {name: body[name] for name in fields if name in body}
+            made = {**given, "model": far.fields["model"]}
+            async with self._asked(far, EMBEDDINGS, made, frozenset(made)) as (response, _):
+                data = await response.read()
+        return web.Response(body=data, content_type="application/json")
+
+    @contextlib.asynccontextmanager
+    async def _asked(
+        self, far: FarSide, path: str, body: Mapping[str, Any], theirs: frozenset[str]
+    ) -> AsyncGenerator[tuple[aiohttp.ClientResponse, FarSide]]:
+        """The answer to a program's request, and the server with the manners that it was asked with.
+
+        `theirs`: the fields whose values are the program's. Raises RefusedError.
+        """
+        there = self._fars.pop(far.url, None) or Far(
+            far.url, self._connector.host.clock, reads=True
+        )
+        self._fars[far.url] = there  # the last one used comes last
+        while len(self._fars) > _MOST_FARS:
+            await self._fars.pop(next(iter(self._fars))).close()
+        # What makes embeddings tells nothing of how answers are to be asked for.
+        manners = far.manners if path in _SAME else None
+        attempt = Attempt(manners or Manners(), body, theirs)
+        while True:
+            data = json.dumps(attempt.sent, ensure_ascii=False).encode("utf-8", "replace")
+            headers = asking.headers(far)
+            async with there.ask(hdrs.METH_POST, far.url + path, headers, data) as response:
+                if response.status == 200:
+                    attempt.taken()
+                    yield response, replace(far, manners=attempt.manners)
+                    return
+                words = refusal(await response.content.read(_LONGEST_REFUSAL))
+                if not attempt.again(response.status, words):
+                    raise asking.refused(far, response.status, words)
+
+
+def _shown(end: End, about: About) -> End:
+    """As the program gets it: what was thought only where it asks for that."""
+    return end if about.asked.thinks else replace(end, said=replace(end.said, thought=""))
+
+
+def _sentence(error: GoodbotError) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

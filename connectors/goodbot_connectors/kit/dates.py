@@ -1,0 +1,49 @@
+"""The `Date` of a platform's answers, against our clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+from goodbot.api.setup import Check, CheckState
+from goodbot.base.clock import Clock
+from goodbot.base.platform_time import SET_CLOCK, apart
+
+
+class Dates:
+    """What the answers say, each told on as it comes."""
+
+    def __init__(self, clock: Clock, tell: Callable[[float], None] = lambda _: None) -> None:
+        self._clock, self._tell = clock, tell
+        self._ahead = 0.0
+
+    def take(self, date: str) -> None:
+        """A `Date` as HTTP has it; one that cannot be read says nothing."""
+        try:
+            told = parsedate_to_datetime(date).timestamp()
+        except (TypeError, ValueError, OverflowError):
+            return
+        self._ahead = self._clock.now() - told
+        self._tell(told)
+
+    def trace(self) -> aiohttp.TraceConfig:
+        """For a session of aiohttp's: the date of each answer, but not of one that was kept on its way."""
+
+        async def answered(
+            session: aiohttp.ClientSession, context: Any, end: aiohttp.TraceRequestEndParams
+        ) -> None:
+            if "Age" not in end.response.headers:
+                self.take(end.response.headers.get("Date", ""))
+
+        found = aiohttp.TraceConfig()
+        found.on_request_end.append(answered)
+        return found
+
+    def checks(self, title: str) -> list[Check]:
+        """What the doctor says of it: nothing where they agree."""
+        text = apart(title, self._ahead)
+        return (
+            [Check(part="clock", state=CheckState.WARN, text=text, fix=SET_CLOCK)] if text else []
+        )

@@ -1,0 +1,93 @@
+"""Reactions that changed while we were away: asked for once after every start and outage.
+
+For every platform that can be asked who reacted to a message.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+
+from goodbot.api.connector import OpenTurn
+from goodbot.api.events import Event, MessageRef, OrderKey, RatingEvent, RatingKind, UserRef
+from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 20
+"""Messages that are asked about in one go, each half minute; platforms bear about 50 calls a minute."""
+
+Standing = set[tuple[str, str]]
+"""User id and source of each reaction that rates."""
+
+
+class Reconciler:
+    """Compares a platform's reactions with those of the ledger, newest answers first."""
+
+    def __init__(
+        self, *, ask: Callable[[MessageRef], Awaitable[Standing]],
+        value: Callable[[str], float | None], now_ms: Callable[[], int],
+    ) -> None:  # fmt: skip
+        """`ask` raises a plain ConnectorError for a message that cannot be read; `value` is a source's.
+
+        `now_ms` is this machine's clock, or reckoned from it, and so `OrderKey.ours`: it may have jumped
+        since the platform's was heard.
+        """
+        self._ask, self._value, self._now_ms = ask, value, now_ms
+        self._due = False
+        self._queue: deque[MessageRef] = deque()
+        self._swept: set[str] = set()
+
+    def again(self) -> None:
+        """Something may have been missed."""
+        self._due = True
+
+    def look_at(self, message: str) -> None:
+        """Something happened to this message's reactions that does not say to which."""
+        self._swept.add(message)
+
+    async def look(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
+        """The next few differences, as events; none once all has been looked at."""
+        refs = [ref for turn in reversed(open_turns) for ref in turn.messages]
+        if self._due:
+            self._due = False
+            self._queue = deque(refs)
+        swept, self._swept = self._swept, set()
+        self._queue.extend(ref for ref in refs if ref.id in swept and ref not in self._queue)
+        known = {ref: turn for turn in open_turns for ref in turn.messages}
+        found: list[Event] = []
+        for _ in range(min(_AT_ONCE, len(self._queue))):
+            ref = self._queue.popleft()
+            if ref not in known:
+                continue
+            now_ms = self._now_ms()
+            try:
+                there = await self._ask(ref)
+            except RetriableError as error:
+                logger.info("reconciling goes on later: %s", error)
+                self._queue.appendleft(ref)
+                break
+            except FatalConnectorError:
+                raise
+            except ConnectorError as error:  # deleted, or we have left the channel
+                logger.info("the reactions of a message cannot be read: %s", error)
+                continue
+            before = {(user, source) for m, user, source in known[ref].reactions if m == ref.id}
+            found += self._differences(ref, there, before, now_ms)
+        return found
+
+    def _differences(
+        self, ref: MessageRef, there: Standing, before: Standing, now_ms: int
+    ) -> Iterator[Event]:
+        for n, (user, source) in enumerate(sorted(there ^ before)):
+            added = (user, source) in there
+            place = replace(ref.channel, thread="")  # a reaction names no thread
+            yield RatingEvent(
+                event_id=f"seen:{now_ms}:{place.id}:{ref.id}:{n}",
+                order=OrderKey(now_ms, f"{n:04d}", ours=True),
+                user=UserRef(connector=place.connector, account=place.account, id=user),
+                channel=place, kind=RatingKind.RATE if added else RatingKind.RETRACT,
+                message_id=ref.id, source=source, value=self._value(source) if added else None,
+            )  # fmt: skip

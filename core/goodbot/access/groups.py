@@ -1,0 +1,72 @@
+"""Raters by the platforms' own groups: who is in them, asked for again every few minutes.
+
+Somebody who is taken out of a group must not rate for more than five minutes. So a list is
+believed for five minutes, from before it was asked for; when the platform does not tell, nobody is
+in the group until it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from goodbot.access.authorization import Authorization
+from goodbot.api.connector import Connector
+from goodbot.base.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+BELIEVED_SECONDS = 300.0
+_REFRESH_SECONDS = 240.0
+_AGAIN_SECONDS = 15.0
+_PATIENCE_SECONDS = 30.0
+
+
+class RaterGroups:
+    """Keeps `Authorization` informed of who is in the groups that the config names."""
+
+    def __init__(
+        self, *, connectors: Mapping[str, Connector], authorization: Authorization, clock: Clock
+    ) -> None:
+        self._connectors = connectors
+        self._authorization = authorization
+        self._clock = clock
+        self._failing: set[tuple[str, str]] = set()
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """`(connector, group)` of all groups that the config names."""
+        return [
+            (name, group)
+            for name, grants in self._authorization.connectors.items()
+            for group in grants.rater_groups
+            if name in self._connectors
+        ]
+
+    async def loop(self) -> None:
+        """Until cancelled."""
+        if not self.wanted:
+            return
+        while True:
+            whole = await self.refresh()
+            await self._clock.sleep(_REFRESH_SECONDS if whole else _AGAIN_SECONDS)
+
+    async def refresh(self) -> bool:
+        """Ask for all members now; False when a platform did not tell."""
+        told = [await self._ask(name, group) for name, group in self.wanted]
+        return all(told)
+
+    async def _ask(self, name: str, group: str) -> bool:
+        until = self._clock.monotonic() + BELIEVED_SECONDS
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                members = await self._connectors[name].members(group)
+        except Exception as error:
+            if (name, group) not in self._failing:
+                logger.warning("%s does not tell who is in %s: %s", name, group, error)
+            self._failing.add((name, group))
+            return False
+        self._failing.discard((name, group))
+        self._authorization.set_members(name, group, members, until)
+        return True

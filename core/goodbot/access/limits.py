@@ -1,0 +1,70 @@
+"""How often one person may ask, and how much of what one person sends is kept."""
+
+from __future__ import annotations
+
+import shutil
+from collections import OrderedDict
+from pathlib import Path
+
+from goodbot.base.clock import Clock
+from goodbot.config import ServingConfig
+
+RESERVE = 500_000_000
+"""Bytes of the disk that are left to ratings: with less, no answers of other programs are kept."""
+_MEGABYTE = 1_000_000
+_DAY = 86400.0
+_REMEMBERED = 4096
+"""People; the one who has been quiet longest is forgotten first, with a full bucket."""
+
+
+class RateLimit:
+    """A token bucket a person, on the monotonic clock: at most `most` at once, and so many `seconds`."""
+
+    def __init__(self, most: float, clock: Clock, seconds: float = 60.0) -> None:
+        self._most = float(most)
+        self._rate = most / seconds
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def allow(self, person: str, amount: float = 1.0) -> bool:
+        """Whether this one may have so much now; if so it counts."""
+        now = self._clock.monotonic()
+        tokens, at = self._buckets.pop(person, (self._most, now))
+        tokens = min(self._most, tokens + (now - at) * self._rate)
+        allowed = tokens >= amount
+        self._buckets[person] = (tokens - amount if allowed else tokens, now)
+        if len(self._buckets) > _REMEMBERED:
+            self._buckets.popitem(last=False)
+        return allowed
+
+
+class Quotas:
+    """Messages a minute and bytes a day of one person, and the reserve of the disk that `home` lies on."""
+
+    def __init__(self, config: ServingConfig, home: Path, clock: Clock) -> None:
+        self.messages = RateLimit(config.messages_per_minute, clock)
+        self._megabytes = config.megabytes_per_day
+        self._bytes = RateLimit(self._megabytes * _MEGABYTE, clock, _DAY)
+        self._home = home
+
+    def too_much(self, person: str, size: int) -> str:
+        """The sentence for somebody of whom so many bytes more are not kept; empty: they count."""
+        if self._bytes.allow(person, size):
+            return ""
+        return (
+            f"More than {self._megabytes} MB of yours came within a day, so this is not kept: try again "
+            "later. Whoever owns this bot can set [serving] megabytes_per_day."
+        )
+
+    def no_reserve(self) -> str:
+        """Why no answers of other programs are kept at present; empty: they are."""
+        try:
+            free = shutil.disk_usage(self._home).free
+        except OSError:
+            return ""  # the store says what is wrong with the disk
+        if free >= RESERVE:
+            return ""
+        return (
+            f"less than {RESERVE // _MEGABYTE} MB of the disk are free: answers of other programs are not "
+            "kept, ratings are"
+        )

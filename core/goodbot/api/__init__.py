@@ -1,0 +1,1 @@
+"""What plugins implement and exchange with the core: contracts, events, ratings, hooks."""

@@ -1,0 +1,84 @@
+"""The buttons under an answer: what they are called, and what a press means.
+
+A press that rates becomes a `RatingEvent` with the source and value that `rating` gives. Every other
+action becomes a `PressEvent`, and the core decides what it means and who may.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from goodbot.api.events import Button, CommandEvent, PressEvent
+from goodbot.api.labels import STARS, star_value
+
+THUMBS = (Button(action="good", label="👍 Good"), Button(action="bad", label="👎 Bad"))
+STAR_ROW = tuple(
+    Button(action=f"star:{count}", label=f"{count} ★") for count in range(1, STARS + 1)
+)
+RETRY = "again"
+"""`again:HINT`: another answer in place of this one."""
+COMMAND = "run"
+"""`run:NAME ARGS`: the command as if typed, by whoever presses."""
+
+
+class Hint(NamedTuple):
+    """What was wrong with an answer, as the chip is called and as the model is told."""
+
+    label: str
+    told: str
+
+
+HINTS = {
+    "long": Hint("Too long", "That was too long. Answer again, shorter."),
+    "short": Hint("Too short", "That was too short. Answer again, in more detail."),
+    "wrong": Hint("Wrong", "That was wrong. Check it and answer again."),
+    "tone": Hint("Tone", "The tone was not right. Answer again in another tone."),
+    "better": Hint("Say it better", "Say it better."),
+}
+
+
+class Pressed(NamedTuple):
+    """What a rating button says: the source under which it counts, and its value in [-1, 1]."""
+
+    source: str
+    value: float
+
+
+def rating(action: str) -> Pressed | None:
+    """What a press rates; None for an action that is no rating."""
+    if action in ("good", "bad"):
+        return Pressed("button", 1.0 if action == "good" else -1.0)
+    kind, _, count = action.partition(":")
+    if kind == "star" and count in {str(n) for n in range(1, STARS + 1)}:
+        return Pressed("stars", star_value(int(count)))
+    return None
+
+
+def hint(action: str) -> Hint | None:
+    """What was wrong, when a press asks for another answer; None for any other action."""
+    kind, _, name = action.partition(":")
+    return HINTS.get(name) if kind == RETRY else None
+
+
+def is_command(press: PressEvent) -> bool:
+    """Whether a press stands for a typed command."""
+    return press.action.startswith(f"{COMMAND}:")
+
+
+def typed(press: PressEvent) -> CommandEvent:
+    """The command that a press stands for, as if whoever pressed had typed it there."""
+    name, _, args = press.action.removeprefix(f"{COMMAND}:").strip().partition(" ")
+    return CommandEvent(
+        event_id=press.event_id, order=press.order, user=press.user, channel=press.channel,
+        name=name, args=args.strip(), reply_to=press.message_id,
+    )  # fmt: skip
+
+
+def run(command: str, label: str) -> Button:
+    """A button that is the command (`NAME ARGS`)."""
+    return Button(action=f"{COMMAND}:{command}", label=label)
+
+
+def retry_row() -> tuple[Button, ...]:
+    """What is offered to whoever called an answer bad."""
+    return tuple(Button(action=f"{RETRY}:{name}", label=hint.label) for name, hint in HINTS.items())

@@ -1,0 +1,119 @@
+"""Every hook that a plugin can implement, one sentence each.
+
+Three families. `register_*` collects, once, at start. `on_*` observes: it may be async, its
+failure is logged and cannot break the host. `veto_*` may only narrow: a returned sentence refuses,
+None has no opinion; a plugin can never grant what the core denies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    import argparse
+
+    from goodbot.api.backend import BackendSpec
+    from goodbot.api.connector import ConnectorSpec
+    from goodbot.api.events import RatingEvent, Receipt
+    from goodbot.api.model import ModelSpec
+    from goodbot.api.rewards import RewardPolicy
+    from goodbot.api.server import ServerSpec
+    from goodbot.api.setup import Probe
+    from goodbot.api.tracker import TrackerSpec
+    from goodbot.api.turns import Turn
+
+hookspec = pluggy.HookspecMarker("goodbot")
+hookimpl = pluggy.HookimplMarker("goodbot")
+
+
+@hookspec
+def register_connector() -> ConnectorSpec:  # pyright: ignore[reportReturnType]
+    """Offer a chat platform."""
+
+
+@hookspec
+def register_backend() -> BackendSpec:  # pyright: ignore[reportReturnType]
+    """Offer a way to train and sample models."""
+
+
+@hookspec
+def register_server() -> ServerSpec:  # pyright: ignore[reportReturnType]
+    """Offer a model server that answers."""
+
+
+@hookspec
+def register_reward_policy() -> RewardPolicy:  # pyright: ignore[reportReturnType]
+    """Offer a function that turns the labels of a turn into its reward."""
+
+
+@hookspec
+def register_model() -> ModelSpec:  # pyright: ignore[reportReturnType]
+    """Offer a model directory that is shipped with the plugin, under a short name."""
+
+
+@hookspec
+def register_tracker() -> TrackerSpec:  # pyright: ignore[reportReturnType]
+    """Offer an experiment tracker, which gets the numbers of each training run."""
+
+
+@hookspec
+def register_probe() -> Probe:  # pyright: ignore[reportReturnType]
+    """Offer a part that `goodbot doctor` looks at."""
+
+
+@hookspec
+def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add commands to the `goodbot` program; a command sets `run` as a default on its parser."""
+
+
+@hookspec
+def on_turn(turn: Turn) -> Awaitable[None] | None:
+    """An answer has been sent and stored, or brought in by another program."""
+
+
+@hookspec
+def on_rating(event: RatingEvent, receipt: Receipt) -> Awaitable[None] | None:
+    """A rating event has been committed; not called for replays or refusals."""
+
+
+@hookspec
+def on_training_started(run: int, items: int) -> Awaitable[None] | None:
+    """A training run has claimed its ratings; its child process starts next."""
+
+
+@hookspec
+def on_training_progress(run: int, progress: Mapping[str, Any]) -> Awaitable[None] | None:
+    """The trainer reports phase, step, loss, acceptance rates and the time left."""
+
+
+@hookspec
+def on_training_interrupted(run: int) -> Awaitable[None] | None:
+    """A run's child was stopped and the run waits; when it goes on, it is started again."""
+
+
+@hookspec
+def on_training_finished(run: int, state: str, reason: str) -> Awaitable[None] | None:
+    """A run has ended as `activated`, `refused`, `failed` or `superseded`; `reason` is a sentence."""
+
+
+@hookspec
+def on_adapter_activated(version: int, previous: int) -> Awaitable[None] | None:
+    """Another adapter version answers from now on; 0 is the base model."""
+
+
+@hookspec
+def veto_capture(turn: Turn) -> str | None:
+    """Refuse to learn from a turn; it is answered, but ratings of it train nothing."""
+
+
+@hookspec
+def veto_training(items: int) -> str | None:
+    """Refuse to start an automatic training run, or to go on with one, now."""
+
+
+@hookspec
+def veto_activation(version: int, metrics: Mapping[str, Any]) -> str | None:
+    """Refuse an adapter that has passed the gate."""

@@ -1,0 +1,298 @@
+"""The plugin host: the only module that touches pluggy's hook caller. One a running goodbot."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import pluggy
+
+from goodbot.api import hookspecs
+from goodbot.api.backend import BackendSpec
+from goodbot.api.connector import API_VERSION, ConnectorSpec
+from goodbot.api.events import RatingEvent, Receipt
+from goodbot.api.model import ModelSpec
+from goodbot.api.rewards import RewardPolicy
+from goodbot.api.server import ServerSpec
+from goodbot.api.tracker import TrackerSpec
+from goodbot.api.turns import Turn
+from goodbot.base.errors import ConfigError, MissingExtraError, unexpected
+from goodbot.base.suggest import Offered, instead
+from goodbot.config.toml import Where
+from goodbot.inference.servers import plugin as own_servers
+
+logger = logging.getLogger(__name__)
+
+GROUP = "goodbot"
+"""The entry-point group that plugins are found in."""
+
+_Spec = TypeVar(
+    "_Spec", ConnectorSpec, BackendSpec, ServerSpec, RewardPolicy, ModelSpec, TrackerSpec
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginInfo:
+    """One plugin that was found. `state` is `loaded`, `off` (not named in config) or `failed`."""
+
+    name: str
+    distribution: str
+    version: str
+    state: str
+    error: str = ""
+
+
+class PluginHost:
+    """A typed facade over one `pluggy.PluginManager`.
+
+    Plugins of goodbot's own distribution are always loaded; a third party's only when the config
+    names it under `[plugins] enable`, since a plugin is trusted code.
+    """
+
+    def __init__(self) -> None:
+        self._manager = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(hookspecs)
+        self._manager.register(own_servers, "servers")  # the core's own, for whoever embeds it too
+        self._infos: list[PluginInfo] = []
+
+    def load_entry_points(self, enable: Iterable[str] = (), where: Where | None = None) -> None:
+        """Load what is installed, one by one; a broken plugin is reported and the rest runs.
+
+        Raises ConfigError when `enable` names a plugin that is not installed; `where` is the
+        section that it stands in.
+        """
+        wanted = set(enable)
+        found: set[str] = set()
+        for point in sorted(importlib.metadata.entry_points(group=GROUP), key=_rank):
+            dist = point.dist
+            owner, version = (dist.name, dist.version) if dist else ("unknown", "")
+            if point.name in found:
+                self._report(point.name, owner, version, "failed", "another plugin has this name")
+                continue
+            found.add(point.name)
+            if owner != "goodbot" and point.name not in wanted:
+                self._report(point.name, owner, version, "off")
+                continue
+            try:
+                self._register(point.load(), point.name)
+            except Exception as error:
+                logger.exception("plugin %s was not loaded", point.name)
+                self._report(point.name, owner, version, "failed", unexpected(error))
+            else:
+                self._report(point.name, owner, version, "loaded")
+        if missing := sorted(wanted - found):
+            known = instead(missing[0], found - wanted)
+            raise config_error(
+                where, "enable",
+                f"[plugins] enable names {missing[0]!r}, which is not installed; {known}",
+            )  # fmt: skip
+
+    def register(self, plugin: object, name: str) -> None:
+        """Add one plugin object by hand, as tests and programs do that embed goodbot."""
+        self._register(plugin, name)
+        self._report(name, "", "", "loaded")
+
+    def attach(self, part: object) -> None:
+        """Let a part of goodbot itself hear the hooks, too; it is not listed as a plugin."""
+        self._manager.register(part)
+
+    def _register(self, plugin: object, name: str) -> None:
+        self._manager.register(plugin, name)
+        try:
+            self._manager.check_pending()
+        except pluggy.PluginValidationError:
+            self._manager.unregister(plugin)
+            raise
+
+    def _report(self, name: str, owner: str, version: str, state: str, error: str = "") -> None:
+        self._infos.append(
+            PluginInfo(name=name, distribution=owner, version=version, state=state, error=error)
+        )
+
+    def infos(self) -> tuple[PluginInfo, ...]:
+        """Every plugin that was found, loaded or not."""
+        return tuple(self._infos)
+
+    def connectors(self) -> dict[str, ConnectorSpec]:
+        """Connectors by name. Raises ConfigError for two of one name or another API version."""
+        specs = self._collect("register_connector", ConnectorSpec)
+        for spec in specs.values():
+            if spec.api_version != API_VERSION:
+                raise ConfigError(
+                    f"connector {spec.name!r} is written for plugin API {spec.api_version}, "
+                    f"this goodbot has {API_VERSION}: install a matching version of it"
+                )
+        return specs
+
+    def backends(self) -> dict[str, BackendSpec]:
+        """Backends by name."""
+        return self._collect("register_backend", BackendSpec)
+
+    def servers(self) -> dict[str, ServerSpec]:
+        """Model servers by name."""
+        return self._collect("register_server", ServerSpec)
+
+    def reward_policies(self) -> dict[str, RewardPolicy]:
+        """Reward policies by name."""
+        return self._collect("register_reward_policy", RewardPolicy)
+
+    def models(self) -> dict[str, ModelSpec]:
+        """Models that plugins ship, by name."""
+        return self._collect("register_model", ModelSpec)
+
+    def trackers(self) -> dict[str, TrackerSpec]:
+        """Experiment trackers by name."""
+        return self._collect("register_tracker", TrackerSpec)
+
+    def probes(self) -> list[tuple[str, Callable[[], object]]]:
+        """Who offers probes of `goodbot doctor`: each plugin's name, and its hook, not yet called."""
+        found = self._manager.hook.register_probe.get_hookimpls()
+        return [(one.plugin_name, cast("Callable[[], object]", one.function)) for one in found]
+
+    def add_commands(self, subparsers: argparse._SubParsersAction[Any]) -> None:
+        """Let plugins add their commands to the program."""
+        self._manager.hook.register_commands(subparsers=subparsers)
+
+    def _collect(self, hook: str, kind: type[_Spec]) -> dict[str, _Spec]:
+        specs = Offered[_Spec](info.name for info in self._infos if info.state == "off")
+        for result in getattr(self._manager.hook, hook)():
+            several = isinstance(result, (list, tuple))
+            for spec in cast("Iterable[object]", result) if several else (result,):
+                if not isinstance(spec, kind):
+                    raise ConfigError(
+                        f"a plugin's {hook} returned {type(spec).__name__}, not {kind.__name__}"
+                    )
+                if spec.name in specs:
+                    raise ConfigError(f"two plugins register a {kind.__name__} named {spec.name!r}")
+                specs[spec.name] = spec
+        return specs
+
+    async def on_turn(self, turn: Turn) -> None:
+        """See `hookspecs.on_turn`."""
+        await self._observe("on_turn", turn=turn)
+
+    async def on_rating(self, event: RatingEvent, receipt: Receipt) -> None:
+        """See `hookspecs.on_rating`."""
+        await self._observe("on_rating", event=event, receipt=receipt)
+
+    async def on_training_started(self, run: int, items: int) -> None:
+        """See `hookspecs.on_training_started`."""
+        await self._observe("on_training_started", run=run, items=items)
+
+    async def on_training_progress(self, run: int, progress: Mapping[str, Any]) -> None:
+        """See `hookspecs.on_training_progress`."""
+        await self._observe("on_training_progress", run=run, progress=progress)
+
+    async def on_training_interrupted(self, run: int) -> None:
+        """See `hookspecs.on_training_interrupted`."""
+        await self._observe("on_training_interrupted", run=run)
+
+    async def on_training_finished(self, run: int, state: str, reason: str) -> None:
+        """See `hookspecs.on_training_finished`."""
+        await self._observe("on_training_finished", run=run, state=state, reason=reason)
+
+    async def on_adapter_activated(self, version: int, previous: int) -> None:
+        """See `hookspecs.on_adapter_activated`."""
+        await self._observe("on_adapter_activated", version=version, previous=previous)
+
+    def observed(self, hook: str) -> bool:
+        """Whether any plugin wants to be told of this."""
+        return bool(getattr(self._manager.hook, hook).get_hookimpls())
+
+    async def _observe(self, hook: str, **arguments: object) -> None:
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            accepted = {name: arguments[name] for name in implementation.argnames}
+            try:
+                result = implementation.function(**accepted)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception:
+                logger.exception("plugin %s failed in %s", implementation.plugin_name, hook)
+
+    def veto_capture(self, turn: Turn) -> str | None:
+        """The first objection to learning from a turn, or None."""
+        return self._veto("veto_capture", turn=turn)
+
+    def veto_training(self, items: int) -> str | None:
+        """The first objection to a training run, or None."""
+        return self._veto("veto_training", items=items)
+
+    def veto_activation(self, version: int, metrics: Mapping[str, Any]) -> str | None:
+        """The first objection to an adapter, or None."""
+        return self._veto("veto_activation", version=version, metrics=metrics)
+
+    def _veto(self, hook: str, **arguments: object) -> str | None:
+        """A veto that fails counts as a refusal: a broken guard must not open the gate."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            accepted = {name: arguments[name] for name in implementation.argnames}
+            try:
+                result = implementation.function(**accepted)
+            except Exception:
+                logger.exception("plugin %s failed in %s", implementation.plugin_name, hook)
+                return f"the plugin {implementation.plugin_name} failed while it was asked"
+            if inspect.iscoroutine(result):
+                result.close()
+                name = implementation.plugin_name
+                return f"the plugin {name} answers later, and a veto must answer at once"
+            if result:
+                return str(result)
+        return None
+
+
+def _rank(point: importlib.metadata.EntryPoint) -> tuple[str, bool]:
+    """By name; of two of one name goodbot's own comes first."""
+    return point.name, point.dist is None or point.dist.name != "goodbot"
+
+
+def missing_modules(requires: Iterable[str]) -> tuple[str, ...]:
+    """Those of `requires` that cannot be imported, found without importing them."""
+    return tuple(name for name in requires if importlib.util.find_spec(name.split(".")[0]) is None)
+
+
+def config_error(where: Where | None, key: str, message: str) -> ConfigError:
+    """The error with the file and the line, where they are known."""
+    return where.error(key, message) if where else ConfigError(message)
+
+
+def choose_backend(
+    backends: Mapping[str, BackendSpec], wanted: str, where: Where | None = None
+) -> BackendSpec:
+    """The configured backend; with `auto` the fastest that is installed (by `priority`).
+
+    `where` is the section that names it. Raises ConfigError for an unknown name and
+    MissingExtraError when it is not installed.
+    """
+    if wanted not in ("auto", *backends):
+        known = instead(wanted, backends)
+        raise config_error(where, "backend", f"no training backend is named {wanted!r}; {known}")
+    spec = automatic_backend(backends) if wanted == "auto" else backends[wanted]
+    if missing_modules(spec.requires):
+        what = "answering and training" if wanted == "auto" else f"the {wanted} backend"
+        raise MissingExtraError(what, spec.extra)
+    return spec
+
+
+def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
+    """The fastest that is installed, else the least to fetch. ConfigError where there is none."""
+    if not backends:
+        raise ConfigError("no plugin offers a training backend: install goodbot whole")
+    if installed := [one for one in backends.values() if not missing_modules(one.requires)]:
+        return max(installed, key=lambda one: one.priority)
+    return min(
+        backends.values(), key=lambda one: (one.download is None, one.download, -one.priority)
+    )
+
+
+def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:
+    """The configured reward policy. Raises ConfigError for an unknown name."""
+    policies = plugins.reward_policies()
+    if wanted not in policies:
+        known = instead(wanted, policies)
+        raise config_error(where, "reward", f"no reward policy is named {wanted!r}; {known}")
+    return policies[wanted]

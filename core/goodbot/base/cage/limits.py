@@ -1,0 +1,56 @@
+"""How much of the machine a caged child may take."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+
+from goodbot.base.cage.places import has_gpu
+from goodbot.base.machine import cgroups
+
+_FILES = 4096
+_SPARE = 4 << 30
+_TIMES = 4
+"""One file that it writes may be so many times as large as all that it reads: 8 bits become float32."""
+_FIRST_TO_GO = 250
+"""The daemon has 0: the kernel ends this one first when memory runs out."""
+
+
+def limit(reads: Sequence[str]) -> None:
+    """Limit files, memory and handles, by the size of what is read.
+
+    Memory is limited to what the machine has and the model's own size: its mappings cost none. A GPU's
+    driver reserves far more addresses than there is memory; there the kernel alone decides.
+    """
+    held = sum(map(size, reads))
+    _lower(resource.RLIMIT_FSIZE, _SPARE + _TIMES * held)
+    _lower(resource.RLIMIT_NOFILE, _FILES)
+    if not has_gpu():
+        _lower(resource.RLIMIT_DATA, memory() + held + _SPARE)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(_FIRST_TO_GO), encoding="ascii")
+
+
+def memory(root: Path = Path("/")) -> int:
+    """Bytes of this machine, or of the tightest control group that we are in. `root` holds `proc`, `sys`."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([whole, *(group.limit for group in cgroups.memory(root))])
+
+
+def size(path: str) -> int:
+    """Of a file, or of the files right in a directory: what links name is none of it."""
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path):
+            found = (entry for entry in os.scandir(path) if entry.is_file(follow_symlinks=False))
+            return sum(entry.stat().st_size for entry in found)
+        return os.stat(path).st_size
+    return 0
+
+
+def _lower(which: int, most: int) -> None:
+    _, hard = resource.getrlimit(which)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(which, (most, most))

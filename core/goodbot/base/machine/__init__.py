@@ -1,0 +1,1 @@
+"""What this machine says of itself: battery, load, memory, the use of its GPU."""

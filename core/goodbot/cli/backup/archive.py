@@ -1,0 +1,198 @@
+"""The file: a plain tar of regular files, the first of which lists the others with size and hash.
+
+Reading trusts nothing (`goodbot.base.safe_tar`): a name decides where a file goes only after it was found on
+the list, and the list holds only names that a backup can have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from goodbot.base.safe_tar import ArchiveError, add, copy, exactly, next_member, skip_padding
+from goodbot.store.backup import megabytes, require_space, sync
+
+__all__ = ["MANIFEST", "About", "ArchiveError", "File", "allowed", "read", "write"]
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+_MAX_MANIFEST = 4 * 1024 * 1024
+_MAX_FILES = 10_000
+_LAST_TIME = 1e11
+_TOP = {"goodbot.db", "config.toml", "fetched.json"}
+"""The last was in backups of before; it is not restored (`travel`)."""
+_ADAPTER_FILES = {
+    "adapter_model.safetensors", "adapter_config.json", "manifest.json", "fingerprint.json",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a backup is. `created_at` in seconds since the epoch, `ratings` counts what holds now."""
+
+    goodbot: str
+    schema: int
+    created_at: float
+    turns: int
+    ratings: int
+    adapters: int
+    left_out: tuple[str, ...] = ()
+    """Adapters that were damaged or missing, by directory."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class File:
+    """One file of a backup, as its list has it."""
+
+    size: int
+    sha256: str
+
+
+def write(path: Path, about: About, files: Mapping[str, Path]) -> None:
+    """Make the archive at `path`, which must not exist, synced to the disk. Raises OSError."""
+    listed = {name: asdict(_measure(source)) for name, source in files.items()}
+    text = json.dumps(
+        {"format": FORMAT, "about": asdict(about), "files": listed}, indent=1
+    ).encode()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with (
+        os.fdopen(descriptor, "wb") as out,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        add(tar, MANIFEST, len(text), about.created_at, io.BytesIO(text))
+        for name, source in files.items():
+            with source.open("rb") as file:
+                add(tar, name, listed[name]["size"], about.created_at, file)
+    sync(path)
+
+
+def _measure(path: Path) -> File:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return File(size=file.tell(), sha256=digest)
+
+
+def read(
+    path: Path, into: Path | None = None, takes: Callable[[str], bool] = lambda _: True
+) -> About:
+    """Check every byte of an archive; with `into`, an empty directory, write those that `takes` there.
+
+    Raises ArchiveError, StoreFullError, OSError; what was written by then is for the caller to
+    remove.
+    """
+    with path.open("rb") as file:
+        total = os.fstat(file.fileno()).st_size
+        name, size = _header(file)
+        if name != MANIFEST or size > _MAX_MANIFEST:
+            raise ArchiveError(f"{path} is no backup: its list of contents does not come first")
+        about, files = _manifest(exactly(file, size))
+        skip_padding(file, size)
+        needed = sum(entry.size for entry in files.values())
+        if needed > total:
+            raise ArchiveError(f"{path} lists {megabytes(needed)} and has {megabytes(total)}")
+        if into is not None:
+            require_space(into, needed)
+        missing = dict(files)
+        while (found := next_member(file)) is not None:
+            name, size = found
+            entry = missing.pop(name, None)
+            if entry is None or entry.size != size:
+                raise ArchiveError(f"{path} holds what it does not list: {name[:80]!r}")
+            _copy(file, entry, name, into if takes(name) else None)
+        if missing:
+            raise ArchiveError(f"{path} is cut short: {min(missing)} is missing")
+    return about
+
+
+def _header(file: BinaryIO) -> tuple[str, int]:
+    found = next_member(file)
+    if found is None:
+        raise ArchiveError("the file is empty")
+    return found
+
+
+def _copy(file: BinaryIO, entry: File, name: str, into: Path | None) -> None:
+    target = open(os.devnull, "wb") if into is None else _create(into, name)  # noqa: SIM115
+    with target:
+        digest = copy(file, entry.size, target)
+        if into is not None:
+            target.flush()
+            os.fsync(target.fileno())
+    if digest != entry.sha256:
+        raise ArchiveError(f"{name} is damaged in this backup: its hash is another one")
+
+
+def _create(into: Path, name: str) -> BinaryIO:
+    path = into / name
+    for parent in reversed(Path(name).parents[:-1]):
+        (into / parent).mkdir(mode=0o700, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def _manifest(text: bytes) -> tuple[About, dict[str, File]]:
+    try:
+        found: Any = json.loads(text)
+        if found["format"] != FORMAT:
+            raise ArchiveError(
+                f"the backup has format {found['format']!r}: a newer goodbot wrote it"
+            )
+        about = _about(found["about"])
+        listed = cast("dict[str, Any]", dict(found["files"]))
+        files = {name: _file(entry) for name, entry in listed.items()}
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise ArchiveError(f"the backup's list of contents cannot be read ({error})") from error
+    if len(files) > _MAX_FILES:
+        raise ArchiveError(f"the backup lists {len(files)} files, over the limit")
+    for name in files:
+        if not allowed(name):
+            raise ArchiveError(f"{name[:80]!r} has no place in a backup")
+    if "goodbot.db" not in files:
+        raise ArchiveError("the backup holds no database")
+    return about, files
+
+
+def _about(found: Mapping[str, Any]) -> About:
+    created_at = float(found["created_at"])
+    left_out: list[Any] = list(found["left_out"])
+    if not 0 <= created_at < _LAST_TIME:
+        raise ValueError("created_at is no time")
+    return About(
+        goodbot=str(found["goodbot"])[:40], schema=int(found["schema"]), created_at=created_at,
+        turns=int(found["turns"]), ratings=int(found["ratings"]), adapters=int(found["adapters"]),
+        left_out=tuple(str(name)[:80] for name in left_out),
+    )  # fmt: skip
+
+
+def _file(found: Mapping[str, Any]) -> File:
+    size, digest = found["size"], found["sha256"]
+    if type(size) is not int or size < 0 or type(digest) is not str:
+        raise ValueError("a file has no size or no hash")
+    return File(size=size, sha256=digest)
+
+
+def allowed(name: str) -> bool:
+    """Whether a file of that name belongs into a backup: no way leads out of the directory."""
+    if not name.isprintable() or "\\" in name or len(name) > 255:
+        return False
+    match name.split("/"):
+        case [top]:
+            return top in _TOP
+        case ["adapters", directory, file]:
+            return _plain(directory) and file in _ADAPTER_FILES
+        case ["connectors", *parts]:
+            return len(parts) > 1 and all(map(_plain, parts))
+        case _:
+            return False
+
+
+def _plain(part: str) -> bool:
+    return bool(part) and not part.startswith(".") and part == part.strip()

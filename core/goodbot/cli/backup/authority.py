@@ -1,0 +1,281 @@
+"""What a restore gives: rights, links, shares, plugins, addresses and programs that do not hold now.
+
+That a backup is whole says nothing of who made it, and one's own older one has rights in it that were
+taken back since. So both sides are read alike, and what the backup has more is a `Gain`, told before
+anybody agrees. Some need a word beside the yes (`Gain.word`).
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from goodbot import config
+from goodbot.access.authorization import LEVELS, WEB
+from goodbot.access.login import OWNER
+from goodbot.api.plugins import PluginHost
+from goodbot.base.errors import ConfigError, GoodbotError
+from goodbot.base.suggest import TERMINAL
+from goodbot.config import toml
+from goodbot.config.layout import DATABASE
+from goodbot.config.secrets import SecretStore
+from goodbot.inference.servers.choice import KEY
+from goodbot.store import channels, inspection, people
+from goodbot.store.query import fetch
+
+OWNERS, RIGHTS, ADDRESSES, PROGRAMS = "owners", "rights", "addresses", "programs"
+WORDS: Mapping[str, str] = {
+    OWNERS: "others own this goodbot",
+    RIGHTS: "what may not be now, may be again",
+    ADDRESSES: "your tokens, or people's links, go to other addresses",
+    PROGRAMS: "other code runs with all your rights",
+}
+"""What is typed to agree, and to what."""
+
+_ROLES = {"owners": "owner", "raters": "rater", "talkers": "talker"}
+_LISTS = {
+    "rater_groups": "whoever is in the group {} may rate",
+    "channels": "it answers in the channel {}",
+}
+_ADDRESS = ("host", "hosts", "names", "url", "urls", "base", "endpoint", "gateway", "upstream")
+_PROGRAM = ("program", "binary", "command", "executable")
+_PASSES = "pass_credentials"
+"""The setting with which what programs log in with goes to an address."""
+_SHOWN = 120
+"""Characters of a setting that are shown."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gain:
+    """One thing that may be after a restore, and may not be now."""
+
+    text: str
+    """A line for a person."""
+    word: str = ""
+    """What has to be typed for it, one of `WORDS`; empty where the yes is enough."""
+    owner: str = ""
+    """Who becomes an owner, as `connector:id`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authority:
+    """What one state directory lets others do."""
+
+    roles: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The highest role of each `connector:id`."""
+    more: frozenset[str] = frozenset()
+    """Groups and channels, a line each."""
+    sharers: frozenset[str] = frozenset()
+    """Whose private chats train what others talk to."""
+    together: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Accounts that are one person, by the key of that person."""
+    plugins: frozenset[str] = frozenset()
+    sections: frozenset[str] = frozenset()
+    """Platforms and trackers that are on, as `[connectors.NAME]`."""
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """All others of the config, by `[section] key`."""
+    unread: bool = False
+    """Whether nothing of its config could be read."""
+    notes: tuple[str, ...] = ()
+    """What could not be read of it."""
+
+
+async def read(home: Path, database: Path | None = None) -> Authority:
+    """The authority in a state directory, whoever made it; changes nothing.
+
+    `database` is read in place of its own, where that is of an older schema.
+    """
+    database = database or home / DATABASE
+    notes: list[str] = []
+    try:
+        config.load(home)
+    except ConfigError as error:
+        notes.append(f"this goodbot cannot read its config.toml: {error}")
+    found = _table(home)
+    table = found or {}
+    sections = frozenset(
+        f"[{kind}.{name}]"
+        for kind in ("connectors", "tracking")
+        for name in _tables(table.get(kind))
+    )
+    connectors = _tables(table.get("connectors"))
+    roles, more = dict[str, str](), set[str]()
+    for name, section in connectors.items():
+        if name == WEB and not section.get("owners"):
+            _give(roles, f"{WEB}:{OWNER}", "owner")  # whoever logs in from the machine
+        for key, role in _ROLES.items():
+            for id_ in _list(section.pop(key, None)):
+                _give(roles, f"{name}:{id_}", role)
+        for key, text in _LISTS.items():
+            more |= {text.format(f"{name}:{id_}") for id_ in _list(section.pop(key, None))}
+    plugins = _tables(table).get("plugins", {})
+    enabled = frozenset(_list(plugins.pop("enable", None)))
+    together, sharers = dict[str, str](), list[str]()
+    if database.is_file():
+        try:
+            together, sharers = await _stored(database, roles, more)
+        except GoodbotError as error:
+            notes.append(f"its rights cannot be read: {error}")
+    flat = {f"{section} {key}".strip(): value for section, key, value in _leaves(table)}
+    return Authority(
+        roles=roles, more=frozenset(more), sharers=frozenset(sharers), together=together,
+        plugins=enabled, sections=sections, settings=flat, unread=found is None, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _table(home: Path) -> dict[str, Any] | None:
+    """The config, right or wrong: a mistake in it is soon corrected, and then the rest holds.
+
+    None where it is no TOML.
+    """
+    try:
+        return tomllib.loads(toml.read(home / "config.toml"))
+    except FileNotFoundError:
+        return {}
+    except (ConfigError, tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+async def _stored(
+    database: Path, roles: dict[str, str], more: set[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Add what chats and commands have given; returns which accounts are one person, and who shares."""
+    owners = [who for who, role in roles.items() if role == "owner"]
+    owners.append(f"{TERMINAL}:{os.geteuid()}")
+    async with inspection.look(database) as db:
+        for row in await people.grants(db):
+            _give(roles, row.person, row.role)
+        for one in await channels.everywhere(db):
+            more.add(_LISTS["channels"].format(f"{one.connector}:{one.channel}"))
+        rows = await fetch(db, "SELECT person, identity FROM links")
+        return {str(one): str(key) for one, key in rows}, await inspection.sharers(db, owners)
+
+
+async def forgotten_since(home: Path, moment: float) -> bool:
+    """Whether somebody was forgotten here after it (seconds since the epoch)."""
+    try:
+        async with inspection.look(home / DATABASE) as db:
+            query = "SELECT 1 FROM audit WHERE action = 'forget' AND at > ? LIMIT 1"
+            return bool(await fetch(db, query, (moment,)))
+    except GoodbotError:
+        return False
+
+
+def gains(
+    before: Authority, after: Authority, *, new: bool, kept: Callable[[str], bool]
+) -> list[Gain]:
+    """What `after` has more, what weighs most first.
+
+    `new`: nothing was there, so nobody's right was taken back. `kept` says of a section whether a token
+    is kept for it here.
+    """
+    again = "" if new else RIGHTS
+    found: list[Gain] = []
+    if after.unread:
+        text = "its config.toml may say anything: it cannot be read"
+        found.append(Gain(text=text, word=OWNERS))
+    for who, role in sorted(after.roles.items()):
+        if LEVELS[role] > LEVELS.get(before.roles.get(who, ""), 0):
+            owns = role == "owner"
+            found.append(
+                Gain(
+                    text=f"{who} becomes {'an owner' if owns else f'a {role}'}",
+                    word=OWNERS if owns else again, owner=who if owns else "",
+                )
+            )  # fmt: skip
+    for who, identity in sorted(after.together.items()):
+        apart = before.together.get(who, who) != before.together.get(identity, identity)
+        if who != identity and apart:
+            found.append(Gain(text=f"{who} and {identity} are one person", word=again))
+    found += [Gain(text=text, word=again) for text in sorted(after.more - before.more)]
+    owners = {gain.owner for gain in found if gain.owner}
+    for who in sorted(after.sharers - before.sharers):
+        owns = who in owners or who.removeprefix(f"{WEB}:") in owners  # that is agreed to by then
+        text = f"private chats of {who} train what others talk to"
+        found.append(Gain(text=text, word="" if owns else again))
+    found += [
+        Gain(text=f"the plugin {name} is switched on", word=PROGRAMS)
+        for name in sorted(after.plugins - before.plugins)
+    ]
+    if not new:  # who had a right there has it again
+        on = sorted(after.sections - before.sections)
+        found += [Gain(text=f"{section} is switched on", word=RIGHTS) for section in on]
+
+    def sent(section: str) -> bool:
+        return kept(section) or after.settings.get(f"{section} {_PASSES}") is True
+
+    for name in sorted(before.settings.keys() | after.settings.keys()):
+        was, is_ = before.settings.get(name), after.settings.get(name)
+        word = _word(name, was, is_, sent) if was != is_ else ""
+        if was != is_ and (word or not new):
+            found.append(Gain(text=_changed(name, was, is_), word=word))
+    order = (OWNERS, ADDRESSES, PROGRAMS, RIGHTS, "")
+    return sorted(found, key=lambda gain: order.index(gain.word))
+
+
+def _word(name: str, was: object, is_: object, sent: Callable[[str], bool]) -> str:
+    """What has to be typed for a setting that differs. `sent`: whether a section's addresses get a token."""
+    section, _, key = name.rpartition(" ")
+    last = key.rpartition("_")[2]
+    if last in _PROGRAM and is_ is not None:
+        return PROGRAMS
+    leads = last in _ADDRESS or any("://" in text for one in (was, is_) for text in _list(one))
+    leads = leads or (key == _PASSES and is_ is True)
+    return ADDRESSES if leads and (section == "[http]" or sent(section)) else ""
+
+
+def _changed(name: str, was: object, is_: object) -> str:
+    if is_ is None:
+        return f"{name} is not set any more (now: {_shown(was)})"
+    return f"{name} = {_shown(is_)} (now: {'not set' if was is None else _shown(was)})"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def keeper(home: Path, plugins: PluginHost) -> Callable[[str], bool]:
+    """Says of a section of the config whether a token is kept here that would be used by it."""
+    store = SecretStore(home)
+    names: dict[str, tuple[str, ...]] = {"[serving]": (KEY,), "[serving.settings]": (KEY,)}
+    names |= {f"[connectors.{name}]": spec.secrets for name, spec in plugins.connectors().items()}
+    names |= {f"[tracking.{name}]": spec.secrets for name, spec in plugins.trackers().items()}
+
+    def kept(section: str) -> bool:
+        try:
+            return any(store.where(name) for name in names.get(section, ()))
+        except GoodbotError:  # it cannot be read: better asked for once too often
+            return True
+
+    return kept
+
+
+def _give(roles: dict[str, str], who: str, role: str) -> None:
+    if LEVELS[role] > LEVELS.get(roles.get(who, ""), 0):
+        roles[who] = role
+
+
+def _tables(value: object) -> dict[str, dict[str, Any]]:
+    found = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return {name: one for name, one in found.items() if isinstance(one, dict)}
+
+
+def _list(value: object) -> list[str]:
+    """The entries; of what should be a list, and is none, it alone."""
+    entries = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [str(one) for one in entries if one is not None]
+
+
+def _leaves(table: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Section, key and value of all settings."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            inner = f"{section}.{key}" if section else key
+            yield from _leaves(cast("dict[str, Any]", value), inner)
+        else:
+            yield (f"[{section}]" if section else "", key, value)

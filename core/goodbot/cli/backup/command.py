@@ -1,0 +1,54 @@
+"""`goodbot backup [PATH]`: a whole goodbot in one file."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+
+from goodbot.base.clock import SystemClock
+from goodbot.cli import output
+from goodbot.cli.backup.make import Made, make
+from goodbot.cli.offline import open_anyway
+from goodbot.store.backup import megabytes
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Write it, say what is in it and what is not."""
+    now = SystemClock().now()
+    named: Path | None = arguments.path
+    target = named or Path(f"goodbot-{_local(now).strftime('%Y%m%d-%H%M%S')}.tar")
+    _, plugins = open_anyway(arguments.home, arguments.config)
+    made = make(
+        arguments.home, target.expanduser(), plugins.connectors(), now=now, config=arguments.config
+    )
+    about = made.about
+    output.print_answer(
+        {
+            "text": "\n".join(_lines(made)),
+            "data": {
+                "path": str(made.path), "bytes": made.size, "schema": about.schema,
+                "turns": about.turns, "ratings": about.ratings, "adapters": about.adapters,
+                "left_out": list(about.left_out),
+            },
+        },
+        as_json=arguments.json,
+    )  # fmt: skip
+    return 0
+
+
+def _lines(made: Made) -> list[str]:
+    about = made.about
+    lines = [
+        f"{made.path}, {megabytes(made.size)}: {about.turns} answers, {about.ratings} ratings, "
+        f"{about.adapters} adapters. It was read back and is whole.",
+        "Not in it: tokens, sessions, codes, settings of other programs, and base models. "
+        "It holds what people wrote: keep it to yourself.",
+    ]
+    for name in about.left_out:
+        lines.append(f"Left out, for its files are missing or damaged: the adapter {name}.")
+    return lines
+
+
+def _local(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds).astimezone()

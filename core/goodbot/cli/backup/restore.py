@@ -1,0 +1,229 @@
+"""Bringing a backup back: all of it is checked in a directory beside the state directory first.
+
+What must not travel is dropped, also from a backup that holds it, and what it would let others do is
+laid beside what they may do now (`authority`).
+Then two renames put it in its place, and more take along what a person has put there. Killed after the first
+one, it is finished at the next start (`lock.finish_restore`); killed before, nothing has happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from goodbot.api.plugins import PluginHost
+from goodbot.base.errors import AdapterError, GoodbotError, StoreError
+from goodbot.base.suggest import TERMINAL
+from goodbot.cli.backup import archive, authority
+from goodbot.cli.backup.travel import Travelling, keep
+from goodbot.config.layout import BEFORE_RESTORE, DATABASE, GIVEN, RESTORED
+from goodbot.config.lock import HomeLock, changing, holder, prepare_home
+from goodbot.learning.adapters import verify
+from goodbot.store import Store, backup, inspection, settings
+from goodbot.store.migrate import migrations
+from goodbot.store.shape import require_shape
+
+_STAGING = ".restoring-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A backup that was unpacked and found whole."""
+
+    staging: Path
+    about: archive.About
+    replaces: tuple[str, ...]
+    """What is there now, one line each; empty for an empty directory."""
+    notes: tuple[str, ...]
+    """What a person should know before they agree, one sentence each."""
+    gains: tuple[authority.Gain, ...]
+    """What it lets others do that they may not do now, and the settings that it changes."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What has to be typed for it, of `authority.WORDS`."""
+        asked = {gain.word for gain in self.gains}
+        return tuple(word for word in authority.WORDS if word in asked)
+
+
+@contextlib.asynccontextmanager
+async def prepared(
+    path: Path, home: Path, plugins: PluginHost, *, now: float
+) -> AsyncGenerator[Prepared]:
+    """Unpack and check a backup; the state directory is locked, and untouched, until `swap`.
+
+    `plugins` are those of now, not of the backup. `now` in seconds since the epoch, for the audit trail.
+    Raises BusyError while goodbot runs, ArchiveError, StoreError, NewerDataError, StoreFullError.
+    """
+    if os.path.ismount(home):
+        raise StoreError(f"{home} is a mount point and cannot be exchanged: use a directory in it")
+    prepare_home(home)
+    lock = HomeLock(home)
+    lock.acquire()
+    try:
+        with backup.explained(home.parent):
+            _sweep(home)
+            staging = Path(tempfile.mkdtemp(prefix=home.name + _STAGING, dir=home.parent))
+        ours = HomeLock(staging)
+        ours.acquire()
+        try:
+            with backup.explained(path):
+                yield await _prepare(path, home, staging, plugins, now)
+        finally:
+            ours.release()
+            shutil.rmtree(staging, ignore_errors=True)
+    finally:
+        lock.release()
+
+
+async def _prepare(
+    path: Path, home: Path, staging: Path, plugins: PluginHost, now: float
+) -> Prepared:
+    travelling = Travelling(plugins.connectors())
+    about = archive.read(path, staging, travelling.takes)
+    database = staging / DATABASE
+    found = backup.verify(database)
+    backup.require_schema(found.schema, len(migrations()))
+    require_shape(database, found.schema)
+    expected = (about.schema, about.turns, about.ratings)
+    if (found.schema, found.rows["turns"], found.rows["labels"]) != expected:
+        raise StoreError(f"the database in {path} is not the one that its list speaks of")
+    adapters = staging / "adapters"
+    adapters.mkdir(mode=0o700, exist_ok=True)
+    notes = _check_adapters(database, adapters)
+    backup.strip(database, travelling.values)
+    store = await Store.open(database)  # to the schema of now
+    try:
+        replaces = _present(home)
+        before, after = await _now(home, staging), await authority.read(staging)
+        gains = authority.gains(
+            before, after, new=not replaces, kept=authority.keeper(home, plugins)
+        )
+        notes += after.notes
+        if not (staging / "config.toml").exists():
+            notes.append("it holds no config.toml")
+        notes += [f"of what is here now: {note}" for note in before.notes]
+        if replaces and await authority.forgotten_since(home, about.created_at):
+            notes.append("somebody was forgotten since: it may bring their words back")
+        detail = {
+            "made": about.created_at, "goodbot": about.goodbot,
+            "owners": [gain.owner for gain in gains if gain.owner], "gains": len(gains),
+        }  # fmt: skip
+        await store.write(
+            lambda db: settings.record(db, f"{TERMINAL}:{os.geteuid()}", "restore", detail, now)
+        )
+    finally:
+        await store.close()
+    backup.beside(database, found.schema).unlink(missing_ok=True)  # the backup itself is the copy
+    return Prepared(
+        staging=staging, about=about, replaces=replaces, notes=tuple(notes), gains=tuple(gains)
+    )
+
+
+async def _now(home: Path, staging: Path) -> authority.Authority:
+    """What holds here now. Of an older goodbot's database a copy is upgraded and read."""
+    database, upgraded = home / DATABASE, staging / "now.db"
+    try:
+        if not database.is_file() or await _is_current(database):
+            return await authority.read(home)
+        backup.copy(database, upgraded, still=True)
+        await (await Store.open(upgraded)).close()
+        return await authority.read(home, upgraded)
+    except GoodbotError:  # damaged, or of a newer one: nothing in it is known to hold
+        return await authority.read(home)
+    finally:
+        for path in staging.glob(f"{upgraded.name}*"):
+            path.unlink()
+
+
+async def _is_current(database: Path) -> bool:
+    async with inspection.look(database) as db:
+        return await inspection.current(db)
+
+
+def _check_adapters(database: Path, folder: Path) -> list[str]:
+    known = dict(backup.adapters(database))
+    there = {entry.name for entry in folder.iterdir()}
+    if strange := sorted(there - set(known)):
+        raise StoreError(f"the adapter {strange[0]} is not in the backup's database")
+    for directory in sorted(there):
+        try:
+            verify(folder, directory, known[directory])
+        except AdapterError as error:
+            raise StoreError(
+                f"the backup holds an adapter that cannot be trusted: {error}"
+            ) from error
+    return [f"the files of the adapter {name} are not in it" for name in sorted(set(known) - there)]
+
+
+def _present(home: Path) -> tuple[str, ...]:
+    """What the state directory holds now."""
+    beside = {"lock", f"{DATABASE}-wal", f"{DATABASE}-shm"}
+    names = sorted(entry.name for entry in home.iterdir() if entry.name not in beside)
+    if not names:
+        return ()
+    lines = [f"{home}: {', '.join(names)}"]
+    with contextlib.suppress(StoreError):
+        rows = backup.count(home / DATABASE)
+        lines.append(f"{rows['turns']} answers, {rows['labels']} ratings")
+    return tuple(lines)
+
+
+def swap(ready: Prepared, home: Path, *, now: float) -> Path | None:
+    """Put it in place of the state directory; returns where that lies now, None if it was empty.
+
+    Tokens, and what else is bound to this machine, stay. `now` in seconds since the epoch. Raises
+    StoreError, and then nothing has changed.
+    """
+    stamp = datetime.fromtimestamp(now, tz=UTC).strftime("%Y%m%d-%H%M%S")
+    before = home.with_name(f"{home.name}{BEFORE_RESTORE}{stamp}")
+    restored = home.with_name(home.name + RESTORED)
+    with backup.explained(home), changing(home):
+        if os.path.lexists(before):
+            raise StoreError(f"{before} is there already: wait a second and try again")
+        keep(home, ready.staging)
+        _sync_all(ready.staging)
+        ready.staging.rename(restored)
+        try:
+            home.rename(before)
+            try:
+                restored.rename(home)
+                try:
+                    for name in GIVEN:  # a person's own, and not in a backup
+                        if (before / name).exists():
+                            (before / name).rename(home / name)
+                except OSError:  # it is a file system of its own
+                    home.rename(restored)
+                    raise
+            except OSError:
+                before.rename(home)
+                raise
+        except OSError:
+            restored.rename(ready.staging)
+            raise
+        backup.sync(home.parent)
+    if ready.replaces:
+        return before
+    shutil.rmtree(before, ignore_errors=True)
+    return None
+
+
+def _sync_all(folder: Path) -> None:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            backup.sync(Path(parent, name))
+        backup.sync(Path(parent))
+
+
+def _sweep(home: Path) -> None:
+    """Remove what killed restores have left beside the state directory."""
+    for entry in home.parent.iterdir():
+        stale = entry.name == home.name + RESTORED or entry.name.startswith(home.name + _STAGING)
+        if stale and not entry.is_symlink() and not holder(entry)[0]:
+            shutil.rmtree(entry, ignore_errors=True)

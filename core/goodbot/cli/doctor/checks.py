@@ -1,0 +1,47 @@
+"""How a probe says what it found, and the few words that several probes share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from goodbot.api.setup import Check, CheckState
+from goodbot.base.errors import GoodbotError
+
+
+def ok(part: str, text: str) -> Check:
+    """Nothing to do."""
+    return Check(part=part, state=CheckState.OK, text=text)
+
+
+def warn(part: str, text: str, fix: str = "") -> Check:
+    """The bot works, and a person should know this."""
+    return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
+
+
+def fail(part: str, text: str, fix: str = "", *, exit_code: int = 1) -> Check:
+    """It does not work like this."""
+    return Check(part=part, state=CheckState.FAIL, text=text, fix=fix, exit_code=exit_code)
+
+
+def failed(part: str, error: GoodbotError, fix: str = "") -> Check:
+    """An error of goodbot's own, with its exit code."""
+    return fail(part, str(error), fix, exit_code=error.exit_code)
+
+
+def short(path: Path) -> str:
+    """A path as people write it."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except (ValueError, RuntimeError):
+        return str(path)
+
+
+def size(count: float) -> str:
+    """Bytes for people: `1.4 GB`."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if abs(count) < 1000:
+            return (
+                f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"
+            )
+        count /= 1000
+    return f"{count:.1f} TB"

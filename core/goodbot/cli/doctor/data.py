@@ -1,0 +1,182 @@
+"""What is stored: the database, the audit trail, the adapters' files, and how the last run went."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from goodbot.api.setup import Check, Examined, Probe
+from goodbot.base.errors import AdapterError, GoodbotError, NewerDataError, StoreError
+from goodbot.cli.doctor.checks import fail, failed, ok, size, warn
+from goodbot.config import Config
+from goodbot.config.layout import DATABASE
+from goodbot.conversation.notifications.alarms import described
+from goodbot.inference.models import resolve
+from goodbot.learning.adapters import verify
+from goodbot.store import adapters, inspection, runs, settings, vote_history
+
+SCOPE = "default"
+_LARGE_LOG = 256 * 1024 * 1024
+_RESTORE = "goodbot restore BACKUP"
+_WITHOUT_RESET_BUG = (3, 51, 3)
+_OLDEST = (3, 37, 0)
+"""STRICT tables."""
+
+
+def path(config: Config) -> Path:
+    """The database's file."""
+    return config.home / DATABASE
+
+
+async def database(examined: Examined) -> Sequence[Check]:
+    """Readable, undamaged, of this schema, with an unbroken audit trail."""
+    file = path(examined.config)
+    if examined.daemon is not None and (store := str(examined.daemon.get("store", "ok"))) != "ok":
+        return [fail("database", f"nothing is stored at present: {store}")]
+    if not file.exists():
+        return [ok("database", "nothing is stored yet")]
+    try:
+        async with inspection.look(file) as db:
+            version, known = await inspection.schema(db)
+            if found := await inspection.damage(db):
+                return [fail("database", f"the file is damaged: {found}", _RESTORE)]
+            whole = (await settings.audit(db))[1] if version else True
+    except NewerDataError as error:
+        return [failed("database", error, "goodbot upgrade --check")]
+    except StoreError as error:
+        return [failed("database", error, _RESTORE if "damaged" in str(error) else "")]
+    behind = f"; the next start brings it to {known}" if version < known else ""
+    text = f"undamaged, {size(file.stat().st_size)}, schema {version}{behind}"
+    found_checks = [ok("database", text)]
+    log = file.with_name(file.name + "-wal")
+    if log.exists() and log.stat().st_size > _LARGE_LOG:
+        text = f"the write-ahead log has grown to {size(log.stat().st_size)}"
+        found_checks.append(warn("database", text, "restart goodbot; that empties it"))
+    if not whole:
+        text = "somebody has changed the trail of administrative acts: its hashes do not fit"
+        found_checks.append(fail("audit", text, "find out who else can write to the database"))
+    return found_checks
+
+
+async def library(examined: Examined) -> Sequence[Check]:
+    """The SQLite that this Python has."""
+    version = sqlite3.sqlite_version_info
+    if version < _OLDEST:
+        text = f"SQLite {sqlite3.sqlite_version} is too old: goodbot needs 3.37"
+        return [fail("sqlite", text, "use a newer Python")]
+    note = ""
+    if version < _WITHOUT_RESET_BUG:
+        note = "; the bug in its write-ahead log (gone in 3.51.3) needs two writers, goodbot is one"
+    return [ok("sqlite", f"{sqlite3.sqlite_version}{note}")]
+
+
+async def adapter_files(examined: Examined) -> Sequence[Check]:
+    """Every version's files against their hashes, the active one's above all."""
+    config = examined.config
+    try:
+        model = _model(examined)
+        async with inspection.look(path(config)) as db:
+            if not await inspection.current(db):
+                return []
+            rows = await adapters.all_of(db, SCOPE)
+            active = await adapters.pointer(db, SCOPE, model)
+    except GoodbotError:  # the database's line and the model's say it
+        return []
+    broken: dict[int, str] = {}
+    for row in rows:
+        if row.erased_at is not None:
+            continue
+        try:
+            await asyncio.to_thread(verify, config.home / "adapters", row.directory, row.sha256)
+        except AdapterError as error:
+            broken[row.version] = str(error)
+    if active in broken:
+        text = f"v{active}, which should answer, cannot be used: {broken[active]}"
+        return [fail("adapters", text, "goodbot rollback")]
+    if broken:
+        first = min(broken)
+        text = f"v{first} is damaged; it is not in use: {broken[first]}"
+        return [warn("adapters", text)]
+    answers = f"v{active} is to answer" if active else "the base model is to answer"
+    if not rows:
+        return [ok("adapters", f"none yet; {answers}")]
+    used = sum(f.stat().st_size for f in (config.home / "adapters").rglob("*") if f.is_file())
+    return [ok("adapters", f"{len(rows)} of {size(used)}, every hash fits; {answers}")]
+
+
+async def learning(examined: Examined) -> Sequence[Check]:
+    """How the last training ended, and what waits for somebody's consent."""
+    last: dict[str, str] = {}
+    waiting = 0
+    if examined.daemon is not None:
+        last = examined.daemon.get("last_run") or {}
+        waiting = int(examined.daemon.get("waiting_for_consent") or 0)
+    else:
+        try:
+            async with inspection.look(path(examined.config)) as db:
+                found = await runs.last_runs(db, SCOPE) if await inspection.current(db) else []
+        except GoodbotError:
+            found = []
+        last = {"state": found[0].state, "reason": found[0].reason} if found else {}
+    checks = [_last_run(last)] if last else []
+    if waiting:
+        text = f"{waiting} ratings of private chats wait for their people's consent"
+        checks.append(warn("consent", text, "they type `/rl share on` to the bot"))
+    return checks
+
+
+async def contradictions(examined: Examined) -> Sequence[Check]:
+    """Whose ratings have begun to contradict."""
+    if examined.daemon is not None:
+        found = [str(alarm["text"]) for alarm in examined.daemon.get("alarms") or ()]
+    else:
+        try:
+            async with inspection.look(path(examined.config)) as db:
+                current = await inspection.current(db)
+                found = [
+                    described(alarm)
+                    for alarm in (await vote_history.alarmed(db, SCOPE) if current else ())
+                ]
+        except GoodbotError:  # the database's line says it
+            return []
+    return [warn("ratings", text, "goodbot people") for text in found]
+
+
+def _last_run(last: dict[str, str]) -> Check:
+    text = f"the last run was {last['state']}: {last['reason']}".removesuffix(": ")
+    if last["state"] == "running":
+        return ok(
+            "training", "one is under way or interrupted; `goodbot status` says how far it is"
+        )
+    if last["state"] == "failed":
+        return warn("training", text, "goodbot train")
+    if last["state"] == "refused":
+        return warn("training", text, "keep rating, good answers too; it is tried again")
+    if last["state"] == "activated":
+        return ok("training", "the last run passed its gate; `goodbot why` tells what it changed")
+    if last["state"] == "released":  # its reason is the gate's, of when it went live
+        return ok(
+            "training", "what the last run trained is not to be used: `goodbot adapters` says why"
+        )
+    return ok(
+        "training", f"the last run ended without a version: {last['reason']}".removesuffix(": ")
+    )
+
+
+def _model(examined: Examined) -> str:
+    """The name under which the pointer stands."""
+    if examined.daemon is not None:
+        return str(examined.daemon.get("model", ""))
+    config, shipped = examined.config, examined.plugins.models()
+    return resolve(config.model.path, shipped, demo=examined.demo_model).name
+
+
+PROBES = (
+    Probe(name="database", run=database, seconds=30.0),
+    Probe(name="sqlite", run=library),
+    Probe(name="adapters", run=adapter_files, seconds=60.0),
+    Probe(name="training", run=learning),
+    Probe(name="ratings", run=contradictions),
+)

@@ -1,0 +1,150 @@
+"""The state directory: whose it is, who else can read it, what it lies on, and the space left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import stat
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from goodbot.access.limits import RESERVE
+from goodbot.api.setup import Check, Examined, Probe
+from goodbot.base import cage, spawn
+from goodbot.cli.doctor.checks import fail, ok, short, size, warn
+from goodbot.config import secrets
+
+_NETWORK = frozenset(
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afpfs", "webdav", "9p", "ceph", "glusterfs", "lustre",
+     "afs", "fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.glusterfs")
+)  # fmt: skip
+_LITTLE = 2e9
+_MOUNTS = Path("/proc/self/mounts")
+
+
+async def permissions(examined: Examined) -> Sequence[Check]:
+    """The directory and what is private in it are the owner's alone."""
+    home = examined.config.home
+    try:
+        info = os.lstat(home)
+    except FileNotFoundError:
+        return [
+            ok("permissions", f"{short(home)} is not there yet; goodbot makes it when it starts")
+        ]
+    if not stat.S_ISDIR(info.st_mode):
+        kind = "a link" if stat.S_ISLNK(info.st_mode) else "no directory"
+        fix = f"give the directory itself: --home {shlex.quote(str(home.resolve()))}"
+        return [fail("permissions", f"the state directory {home} is {kind}", fix)]
+    if info.st_uid != os.geteuid():
+        text = f"the state directory {home} belongs to another user (uid {info.st_uid})"
+        return [fail("permissions", text, f"sudo chown -R $(id -un) {shlex.quote(str(home))}")]
+    found = [_loose(home, info)] if info.st_mode & 0o077 else []
+    private = [home / secrets.FILE, home / "config.toml", *home.glob("goodbot.db*")]
+    found += [check for file in private if (check := _file(file)) is not None]
+    if info.st_mode & 0o300 != 0o300:
+        found.append(fail("permissions", f"goodbot cannot write to {home}", _chmod("700", home)))
+    return found or [ok("permissions", f"{short(home)} and all in it are yours alone")]
+
+
+def _loose(home: Path, info: os.stat_result) -> Check:
+    text = f"other users of this machine can open {short(home)} (mode {info.st_mode & 0o777:o})"
+    return fail("permissions", text, _chmod("700", home))
+
+
+def _file(file: Path) -> Check | None:
+    try:
+        info = os.lstat(file)
+    except OSError:
+        return None
+    if stat.S_ISLNK(info.st_mode) and file.name != "config.toml":
+        text = f"{file.name} is a link; goodbot follows none to where it keeps private things"
+        return fail("permissions", text, f"rm {shlex.quote(str(file))}")
+    if file.name == "config.toml":
+        loose, what = info.st_mode & 0o022, "write"
+    else:
+        loose, what = info.st_mode & 0o077, "read"
+    if stat.S_ISLNK(info.st_mode) or not loose:
+        return None
+    text = f"other users can {what} {file.name} (mode {info.st_mode & 0o777:o})"
+    return fail("permissions", text, _chmod("600", file))
+
+
+def _chmod(mode: str, path: Path) -> str:
+    return f"chmod {mode} {shlex.quote(str(path))}"
+
+
+async def disk(examined: Examined) -> Sequence[Check]:
+    """Free space, and whether the file system bears a database."""
+    home = examined.config.home
+    there = next(path for path in (home, *home.parents) if path.exists())
+    checks: list[Check] = []
+    if kind := await asyncio.to_thread(file_system, there):
+        text = f"{short(home)} is on a network file system ({kind}): SQLite can lose data there"
+        checks.append(fail("disk", text, "use a local directory: goodbot --home DIRECTORY"))
+    free = (await asyncio.to_thread(shutil.disk_usage, there)).free
+    text = f"{size(free)} free at {short(home)}"
+    if free < RESERVE:
+        text = f"{text}: answers of other programs are not kept, and ratings soon neither"
+        checks.append(fail("disk", text, "free some space"))
+    elif free < _LITTLE:
+        checks.append(warn("disk", f"{text}: little for adapters and backups", "free some space"))
+    else:
+        checks.append(ok("disk", text))
+    return checks
+
+
+def file_system(path: Path) -> str:
+    """The kind of network file system that `path` lies on, empty for a local one or if unknown."""
+    if sys.platform == "darwin":
+        mounts = _mounted_on_macos()
+    else:
+        try:
+            lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return ""
+        mounts = ((words[1], words[2]) for line in lines if len(words := line.split()) > 2)
+    real, best, kind = path.resolve(), -1, ""
+    for point, type_ in mounts:
+        at = Path(point.replace("\\040", " "))
+        if real.is_relative_to(at) and len(at.parts) >= best:
+            best, kind = len(at.parts), type_
+    return kind if kind in _NETWORK else ""
+
+
+def _mounted_on_macos() -> Iterable[tuple[str, str]]:
+    """`/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled)` → point and kind."""
+    done = spawn.run("/sbin/mount", seconds=5)
+    for line in done.stdout.splitlines():
+        place, _, options = line.rpartition(" (")
+        yield place.partition(" on ")[2], options.split(",")[0].rstrip(")")
+
+
+async def locked_up(examined: Examined) -> Sequence[Check]:
+    """Whether what reads other people's models and adapters can do nothing but that."""
+    if lacking := await asyncio.to_thread(cage.missing):
+        if sys.platform == "darwin":
+            text = "sandbox-exec does not work here: nothing that reads models or adapters starts"
+            return [fail("cage", text, "start goodbot outside of any other sandbox")]
+        text = f"this machine has no {' and no '.join(lacking)}"
+        fix = "use only models and adapters of people whom you trust"
+        return [
+            warn("cage", f"what reads models and adapters can reach more than these: {text}", fix)
+        ]
+    return [ok("cage", "what reads models and adapters reaches only these, and no network")]
+
+
+async def descriptors(examined: Examined) -> Sequence[Check]:
+    """Whether the goodbot that runs can take connections and open files."""
+    told = str((examined.daemon or {}).get("descriptors", ""))
+    return [fail("descriptors", told, "find out who opens so many connections")] if told else []
+
+
+PROBES = (
+    Probe(name="permissions", run=permissions),
+    Probe(name="disk", run=disk),
+    Probe(name="cage", run=locked_up),
+    Probe(name="descriptors", run=descriptors),
+)

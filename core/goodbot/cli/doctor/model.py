@@ -1,0 +1,271 @@
+"""What answers and what trains: the backend, the hardware, the model's files, and the memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from goodbot.api import model_shape
+from goodbot.api.backend import BackendSpec
+from goodbot.api.model import ResolvedModel
+from goodbot.api.plugins import choose_backend, missing_modules
+from goodbot.api.setup import Check, Examined, Probe
+from goodbot.base import sampling, spawn
+from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
+from goodbot.base.packages import install_line
+from goodbot.cli.doctor import weights
+from goodbot.cli.doctor.checks import fail, failed, ok, short, size, warn
+from goodbot.inference.models import resolve
+from goodbot.inference.models.directory import read_config
+from goodbot.inference.models.disk import stored
+from goodbot.inference.models.estimate import estimate
+from goodbot.inference.models.machine import available_memory, physical_memory, place
+from goodbot.inference.servers import choice, thinking
+
+_CHOOSE = "goodbot model use auto"
+_CHILD_SECONDS = 40.0
+_LOOK_SECONDS = _CHILD_SECONDS - 5
+_LOOK = "goodbot_training.process.look"
+_ASK = """
+import importlib, json, sys
+name = sys.argv[1]
+importlib.import_module("mlx.core" if name == "mlx" else name)
+device = ""
+if name == "torch":
+    import torch
+    if torch.cuda.is_available():
+        device = f"CUDA, {torch.cuda.get_device_name(0)}"
+    elif torch.backends.mps.is_available():
+        device = "Metal"
+    else:
+        device = "CPU"
+elif name == "mlx":
+    import mlx.core as mx
+    gpu = mx.default_device().type == mx.DeviceType.gpu
+    device = ("Metal" if sys.platform == "darwin" else "CUDA") if gpu else "CPU"
+print(json.dumps(device))
+"""
+"""Asked of a child: the daemon and the program import no framework."""
+
+
+async def backend(examined: Examined) -> Sequence[Check]:
+    """Which backend is taken and why, that it can be imported, and what it runs on."""
+    wanted, specs = examined.config.training.backend, examined.plugins.backends()
+    try:
+        spec = choose_backend(specs, wanted)
+    except ConfigError:
+        return []  # the config's line says it
+    except MissingExtraError as error:
+        text = f"the packages of the {error.extra} backend are not installed: nothing can answer"
+        return [fail("backend", text, install_line(error.extra))]
+    why = "as configured" if wanted != "auto" else "the fastest that is installed"
+    others = sorted(
+        name for name, other in specs.items()
+        if name != spec.name and not missing_modules(other.requires)
+    )  # fmt: skip
+    if wanted == "auto" and not others:
+        why = "the only one installed"
+    device, wrong = await _ask(spec)
+    if wrong:
+        text = f"{spec.name} is installed and cannot be used: {wrong}"
+        return [fail("backend", text, install_line(spec.extra))]
+    text = f"{spec.name} ({why})" + (f" on {device}" if device else "")
+    if device == "CPU" and (card := await _nvidia()):
+        text = f"{text}, though this machine has {card}"
+        return [
+            warn("backend", text, f'{install_line("torch")}, and set [training] backend = "torch"')
+        ]
+    if device == "CPU" and sys.platform == "darwin" and platform.machine() == "arm64":
+        return [warn("backend", f"{text}, though this Mac has a GPU", install_line("mlx"))]
+    return [ok("backend", text)]
+
+
+async def _ask(spec: BackendSpec) -> tuple[str, str]:
+    """`(device, what is wrong)`, by importing the backend's framework in a child."""
+    if not spec.requires:
+        return "", ""
+    code, out, error = await _child(*spawn.python("-c", _ASK, spec.requires[0]))
+    if code == 0:
+        with contextlib.suppress(ValueError, IndexError):
+            return str(json.loads(out.splitlines()[-1])), ""
+    lines = error.strip().splitlines() or [f"the import ended with {code}"]
+    return "", lines[-1][:200]
+
+
+async def _nvidia() -> str:
+    """The first NVIDIA card, by the driver's own program; empty without one."""
+    try:
+        code, out, _ = await _child("nvidia-smi", "-L")
+    except OSError:
+        return ""
+    return out.splitlines()[0].partition(" (UUID")[0] if code == 0 and out else ""
+
+
+async def _child(*words: str, cage: spawn.Cage | None = None) -> tuple[int, str, str]:
+    process = await spawn.start(
+        *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, cage=cage,
+    )  # fmt: skip
+    try:
+        out, error = await process.communicate()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
+    return process.returncode or 0, out.decode(errors="replace"), error.decode(errors="replace")
+
+
+async def model(examined: Examined) -> Sequence[Check]:
+    """The configured model's files: there, whole, and those of a chat model."""
+    config = examined.config
+    try:
+        found = _resolved(examined)
+    except ConfigError as error:
+        if not config.model.path:
+            text = "no model is configured"
+            return [fail("model", text, _CHOOSE, exit_code=error.exit_code)]
+        located = config.where("model").error("path", str(error))
+        return [failed("model", located, _CHOOSE)]
+    except GoodbotError as error:
+        return [failed("model", error, _CHOOSE)]
+    wrong = await asyncio.to_thread(weights.problems, found.path)
+    if wrong:
+        text = f"{short(found.path)}: {'; '.join(wrong)}"
+        fix = f"goodbot model use {shlex.quote(config.model.path)}" if config.model.path else ""
+        return [fail("model", text, fix or "install goodbot again")]
+    text = f"{found.name}, {size(stored(found.path))}, every file is whole"
+    config_json = read_config(found.path)
+    if why := _unusable(examined, config_json):
+        return [fail("model", f"{text}; {why}", _CHOOSE)]
+    if not found.label and (why := model_shape.doubt(config_json)):
+        return [warn("model", f"{text}; {why}")]
+    if found.label:
+        return [warn("model", f"{text}; it only demonstrates: it knows little", _CHOOSE)]
+    return [ok("model", text)]
+
+
+async def template(examined: Examined) -> Sequence[Check]:
+    """Where turns end that no file says, or what else goodbot has to help the template with.
+
+    Nothing where a declared end stands in the template. Else a child is asked, with the backend's libraries.
+    """
+    try:
+        found = _resolved(examined)
+    except GoodbotError:
+        return []  # the model's line says it
+    if await asyncio.to_thread(weights.problems, found.path):
+        return []  # the model's line says it
+    if await asyncio.to_thread(weights.ends, found.path):
+        return []
+    cage, look = spawn.Cage(reads=[found.path]), spawn.python("-m", _LOOK, str(found.path))
+    told: dict[str, Any] = {}
+    try:
+        async with asyncio.timeout(_LOOK_SECONDS):
+            code, out, _ = await _child(*look, cage=cage)
+    except TimeoutError:  # a busy machine is no fault
+        text = f"it could not be looked at within {_LOOK_SECONDS:g} s"
+        return [warn("template", text, "try again when the machine is less busy")]
+    with contextlib.suppress(ValueError, IndexError):
+        told = json.loads(out.splitlines()[-1]) if code == 0 else {}
+    if not told:
+        return []  # without a framework there is nothing to ask; the backend's line says it
+    if refused := told.get("refused"):
+        return [fail("template", str(refused), _CHOOSE)]
+    if helped := told.get("helped"):
+        text = f"{'; '.join(helped)}: goodbot sees to it, another server of the model may not"
+        return [
+            warn("template", text, "mend its chat_template or generation_config.json for others")
+        ]
+    return []
+
+
+async def drawn(examined: Examined) -> Sequence[Check]:
+    """What answers are drawn with, what of the model's files that leaves out, and whether it thinks."""
+    try:
+        path, serving = _resolved(examined).path, examined.config.serving
+        found = await asyncio.to_thread(sampling.of, path, serving.drawn_with)
+        thinks = await asyncio.to_thread(thinking.told, path, thinking=serving.thinking)
+    except GoodbotError:
+        return []  # the model's line says it
+    if found.notes:
+        fix = "set it in [serving.sampling]"
+        checks = [warn("sampling", f"{found}; {'; '.join(found.notes)}", fix)]
+    else:
+        checks = [ok("sampling", str(found))]
+    return [*checks, ok("thinking", thinks)] if thinks else checks
+
+
+def _unusable(examined: Examined, config: Mapping[str, Any]) -> str:
+    """Why the chosen backend cannot load a model of this config, as a clause; empty if it can."""
+    training = examined.config.training
+    try:
+        spec = choose_backend(examined.plugins.backends(), training.backend)
+    except GoodbotError:
+        return ""  # the backend's own line says it
+    return model_shape.unusable(config, spec.name)
+
+
+def _resolved(examined: Examined) -> ResolvedModel:
+    config, shipped = examined.config, examined.plugins.models()
+    return resolve(config.model.path, shipped, demo=examined.demo_model)
+
+
+def _is_served_apart(examined: Examined) -> bool:
+    try:
+        return bool(choice.choose(examined.config, examined.plugins.servers()).url)
+    except GoodbotError:  # the config's line says it
+        return False
+
+
+async def room(examined: Examined) -> Sequence[Check]:
+    """Whether the model fits into the memory, once to answer and once to be trained.
+
+    A server of the owner's is one that answers already, here or elsewhere.
+    """
+    total, free = physical_memory(), await asyncio.to_thread(available_memory)
+    have = f"{size(total)}, {size(free)} of it free"
+    try:
+        path = _resolved(examined).path
+        config = examined.config.training
+        spec = choose_backend(examined.plugins.backends(), config.backend)
+        shape = model_shape.read(read_config(path))
+    except GoodbotError:  # their own lines say it, or the shape is one that nobody can estimate
+        return [ok("memory", have)]
+    where = await asyncio.to_thread(place, spec.name)
+    if where.device == "cuda":
+        total = free = where.memory
+        have = f"{size(free)} free on the GPU"
+    held = stored(path)
+    fits = estimate(shape, replace(where, memory=total), held)
+    apart = _is_served_apart(examined)
+    if apart:
+        fits = estimate(shape, replace(where, memory=total + fits.serving), held)
+    running = apart or examined.daemon is not None  # it holds its share already
+    now = estimate(shape, replace(where, memory=free + running * fits.serving), held)
+    trained = f"{size(fits.usual)} ({size(fits.training)} with long turns)"
+    answering = f"answering takes {size(fits.serving)}, training {trained} more"
+    text = f"{have}; {f'training takes {trained}' if apart else answering}"
+    if fits.serving > total and not apart:
+        return [fail("memory", text, _CHOOSE)]
+    if not fits.fits:
+        return [warn("memory", f"{text}: this machine is small for the model", _CHOOSE)]
+    if not now.fits:
+        return [warn("memory", f"{text}: too little is free to train", "close other programs")]
+    return [ok("memory", text)]
+
+
+PROBES = (
+    Probe(name="backend", run=backend, seconds=_CHILD_SECONDS),
+    Probe(name="model", run=model, seconds=30.0),
+    Probe(name="template", run=template, seconds=_CHILD_SECONDS),
+    Probe(name="sampling", run=drawn),
+    Probe(name="memory", run=room),
+)

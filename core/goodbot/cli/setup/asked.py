@@ -1,0 +1,90 @@
+"""What a platform's set-up asks for, by the answers so far."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from goodbot.access.login import OWNER
+from goodbot.api.plugins import missing_modules
+from goodbot.api.setup import ConnectorSetup, Question
+from goodbot.base.errors import UsageError
+from goodbot.base.suggest import TERMINAL
+from goodbot.cli.connector_setup import setup_class
+from goodbot.cli.setup.dialogue import Dialogue, Refused
+from goodbot.cli.setup.draft import Draft, Place
+
+_SET = "--set "
+
+
+def setup_of(place: Place, draft: Draft) -> type[ConnectorSetup] | None:
+    """The platform's set-up; None while its packages are missing, and for the terminal."""
+    if draft.platform in ("", TERMINAL):
+        return None
+    spec = place.connector(draft.platform)
+    return None if missing_modules(spec.requires) else setup_class(spec)
+
+
+def settings_of(place: Place, draft: Draft) -> Any:
+    """The settings of its section with the answers to its questions."""
+    spec = place.connector(draft.platform)
+    answers = {question.key: value for question, value in draft.settings.items()}
+    return replace(place.config.connector(spec.name, spec.settings)[1], **answers)
+
+
+def needs_token(place: Place, draft: Draft) -> bool:
+    """Whether there is a secret to ask for; as long as no platform is chosen there may be."""
+    if draft.platform in ("", TERMINAL):
+        return not draft.platform
+    return bool(place.connector(draft.platform).needs(settings_of(place, draft)))
+
+
+def needs_owner(place: Place, draft: Draft) -> bool:
+    """Whether somebody must be named or paired there; not where people log in from this machine."""
+    setup = setup_of(place, draft)
+    return draft.platform != TERMINAL and (setup is None or setup.pairs)
+
+
+def known_owner(place: Place, draft: Draft) -> str:
+    """Whose it is where nobody has to be asked; empty where somebody has."""
+    setup = setup_of(place, draft)
+    return "" if needs_owner(place, draft) or setup is None else setup.owner or OWNER
+
+
+def ask_settings(
+    dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup]
+) -> None:
+    """The platform's own questions, before its secrets; `--set KEY=VALUE` answers one."""
+    draft.settings = {}
+    known = [flag_of(question.key) for question in setup.questions]
+    if unknown := [
+        flag for flag in dialogue.flags() if flag.startswith(_SET) and flag not in known
+    ]:
+        raise UsageError(
+            f"{unknown[0][:60]}: {setup.title} asks for no such setting"
+            + (f"; it asks for {', '.join(known)}" if known else "")
+        )
+    for question in setup.questions:
+        before = settings_of(place, draft)
+
+        def check(answer: str, before: Any = before, question: Question = question) -> str:
+            none = question.optional and not answer
+            if not none and (wrong := setup.wrong_setting(question.key, answer)):
+                raise Refused(wrong)
+            try:
+                replace(before, **{question.key: answer})
+            except ValueError as error:
+                raise Refused(str(error)) from error
+            return answer
+
+        flag = flag_of(question.key)
+        now = str(getattr(before, question.key))
+        if question.optional and not now and not dialogue.asks and not dialogue.has(flag):
+            continue
+        text = f"{question.text} (Enter: none)" if question.optional and not now else question.text
+        draft.settings[question] = dialogue.text(flag, text, check, now)
+
+
+def flag_of(key: str) -> str:
+    """The flag that answers the question after a setting."""
+    return f"{_SET}{key}="

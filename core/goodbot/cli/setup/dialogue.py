@@ -1,0 +1,204 @@
+"""Questions on plain lines: numbered choices, the default in brackets, `b` back, `q` leave.
+
+Every question has the name of a flag. An answer that was given as a flag is taken and not asked
+for; with `--yes` nothing is asked, and the default is taken. So there is one way through the
+steps for people, scripts and screen readers alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import shutil
+import sys
+import textwrap
+import unicodedata
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO, TypeVar
+
+from goodbot.base import printing
+from goodbot.base.errors import UsageError
+
+T = TypeVar("T")
+_WIDTH = 80
+_BACK = ("b", "back")
+_LEAVE = ("q", "quit")
+_YES = {"y": True, "yes": True, "n": False, "no": False}
+
+
+class Back(Exception):  # noqa: N818  it is an answer, no error
+    """Somebody wants the question before."""
+
+
+class Left(Exception):  # noqa: N818
+    """Somebody leaves; nothing is written."""
+
+
+class Refused(Exception):  # noqa: N818
+    """An answer cannot be taken; the text is a sentence for the one who gave it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """One numbered line. `value` is what the flag takes."""
+
+    value: str
+    label: str
+    note: str = ""
+    """What it means, in one line."""
+
+
+class Dialogue:
+    """Asks on a terminal, or answers itself from flags and defaults."""
+
+    def __init__(
+        self, given: Mapping[str, str], *, asks: bool, out: TextIO, colour: bool = False
+    ) -> None:
+        """`given` maps flags (`--model`) to answers; without `asks` the defaults are taken."""
+        self.asks = asks
+        self.asked = 0
+        """How many questions were put to a person so far."""
+        self.out = out
+        self._given = dict(given)
+        self._colour = colour
+
+    def say(self, text: str = "", *, indent: int = 0) -> None:
+        """Lines for the person, wrapped; nothing in colour that the words do not say."""
+        width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH) - 1
+        for line in text.split("\n"):
+            own = len(line) - len(line.lstrip()) + indent
+            wide = sum(unicodedata.east_asian_width(character) in "FW" for character in line)
+            printing.say(
+                textwrap.fill(
+                    line.strip(), width - wide, initial_indent=" " * own, subsequent_indent=" " * own,
+                    break_long_words=False, break_on_hyphens=False,
+                ),
+                file=self.out,
+            )  # fmt: skip
+        self.out.flush()
+
+    def hint(self, text: str) -> None:
+        """What helps to answer; left out where nothing is asked."""
+        if self.asks:
+            self.say(text)
+
+    def title(self, text: str) -> None:
+        """The heading of a step."""
+        text = printing.printable(text)
+        bold = f"\x1b[1m{text}\x1b[0m" if self._colour else text
+        printing.draw(f"\n{bold}\n", file=self.out)
+
+    def trouble(self, sentence: str) -> None:
+        """Say what is wrong, so that it can be asked again. Raises UsageError with `--yes`."""
+        if not self.asks:
+            raise UsageError(sentence)
+        end = "" if sentence[-1:] in ".…!?" else "."
+        self.say(f"{sentence[:1].upper()}{sentence[1:]}{end}")
+
+    def choose(self, flag: str, choices: Sequence[Choice], default: str) -> str:
+        """One of `choices`, by number or by its value."""
+        values = [choice.value for choice in choices]
+
+        def check(answer: str) -> str:
+            if answer.isdecimal() and 0 < int(answer) <= len(values):
+                return values[int(answer) - 1]
+            near = [value for value in values if value.casefold() == answer.casefold()]
+            if not near:
+                raise Refused(f"type a number from 1 to {len(values)}, b to go back, q to leave")
+            return near[0]
+
+        if flag in self._given and self._given[flag] not in values:
+            answer = self._given.pop(flag)
+            self.trouble(f"{flag} {answer}: it can be {', '.join(values)}")
+        self.show(flag, choices)
+        number = str(values.index(default) + 1) if default in values else ""
+        return self.text(flag, "Your choice", check, number)
+
+    def show(self, flag: str, choices: Sequence[Choice]) -> None:
+        """The numbered lines, unless the flag answers."""
+        if flag in self._given or not self.asks:
+            return
+        for number, choice in enumerate(choices, 1):
+            self.say(f"{number:>3}  {choice.label}")
+            if choice.note:
+                self.say(choice.note, indent=5)
+
+    def text(self, flag: str, question: str, check: Callable[[str], T], default: str = "") -> T:
+        """What `check` makes of an answer; it raises `Refused` for one that cannot be."""
+        return self._ask(flag, f"{question} [{default}]: " if default else f"{question}: ",
+                         check, default, self._line)  # fmt: skip
+
+    def secret(self, flag: str, question: str, check: Callable[[str], T]) -> T:
+        """Like `text`, but what is typed is not shown."""
+        return self._ask(flag, f"{question} (not shown while you type): ", check, "", self._hidden)
+
+    def confirm(self, flag: str, question: str, *, default: bool = True) -> bool:
+        """Yes or no; with `--yes` it is yes."""
+
+        def check(answer: str) -> bool:
+            if answer.casefold() not in _YES:
+                raise Refused("type y for yes or n for no, b to go back, q to leave")
+            return _YES[answer.casefold()]
+
+        if not self.asks:
+            return True
+        hint = "[Y/n]" if default else "[y/N]"
+        return self._ask(
+            flag, f"{question} {hint}: ", check, "yes" if default else "no", self._line
+        )
+
+    def answer(self, flag: str) -> str:
+        """What was given as a flag; empty when it is a question."""
+        return self._given.get(flag, "")
+
+    def has(self, flag: str) -> bool:
+        return flag in self._given
+
+    def flags(self) -> list[str]:
+        """Those that were given."""
+        return list(self._given)
+
+    def forget(self, flag: str) -> None:
+        """The flag's answer was tried and refused: ask for another."""
+        self._given.pop(flag, None)
+
+    def _ask(
+        self, flag: str, prompt: str, check: Callable[[str], T], default: str,
+        read: Callable[[str], str],
+    ) -> T:  # fmt: skip
+        self.asked += self.asks and flag not in self._given
+        while True:
+            given = self._given.get(flag)
+            if given is None and self.asks:
+                answer = read(prompt) or default
+                if answer.casefold() in _BACK:
+                    raise Back
+                if answer.casefold() in _LEAVE:
+                    raise Left
+            elif given is None and not default:
+                raise UsageError(f"{flag} is needed with --yes")
+            else:
+                answer = default if given is None else given
+            try:
+                taken = check(answer)
+                if given is not None and self.asks:
+                    self.say("As given." if read == self._hidden else f"As given: {given}")
+                return taken
+            except Refused as refused:
+                self.forget(flag)
+                self.trouble(str(refused) if given is None else f"{flag}: {refused}")
+
+    def _line(self, prompt: str) -> str:
+        printing.say(prompt, end="", file=self.out, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise Left
+        return "".join(c for c in line if c.isprintable()).strip()
+
+    def _hidden(self, prompt: str) -> str:
+        with warnings.catch_warnings(), contextlib.suppress(EOFError):
+            warnings.simplefilter("error", getpass.GetPassWarning)  # rather none than one shown
+            return getpass.getpass(prompt, self.out).strip()
+        raise Left

@@ -1,0 +1,146 @@
+"""What comes after the answers are written: the owner's code, and the start."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from pathlib import Path
+from typing import Any
+
+from goodbot.access.login import OWNER
+from goodbot.access.pairing import open_code
+from goodbot.base.clock import SystemClock
+from goodbot.base.errors import GoodbotError
+from goodbot.base.printing import say
+from goodbot.base.suggest import TERMINAL
+from goodbot.cli import client, service
+from goodbot.cli.doctor.checks import short
+from goodbot.cli.setup.asked import known_owner, needs_token
+from goodbot.cli.setup.dialogue import Dialogue
+from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.program import install
+from goodbot.config import default_home
+from goodbot.config.layout import DATABASE
+from goodbot.config.lock import HomeLock
+from goodbot.store import Store
+
+MATTERS = 'Rate good answers too: a bot that hears only "bad" cannot learn.'
+
+
+def finish(dialogue: Dialogue, place: Place, draft: Draft) -> dict[str, Any]:
+    """Change the program that is to call us, open the pairing code, install the service, and say what
+    comes next."""
+    dialogue.say(f"\nWritten to {short(place.file.path)}.")
+    changed = install(place, draft)
+    owner = known_owner(place, draft)
+    for line in changed:
+        line, _, as_it_is = line.partition("\n")
+        dialogue.say(f"Changed: {line}" if line[-1:] in ".!?:" else f"Changed: {line}.")
+        if as_it_is:  # a line to copy is not wrapped
+            say(as_it_is, file=dialogue.out)
+    code = _code(place, draft) if draft.pair else ""
+    result: dict[str, Any] = {
+        "ok": not draft.missing,
+        "config": str(place.file.path),
+        "platform": draft.platform,
+        "bot": draft.identity.name if draft.identity else "",
+        "link": draft.identity.link if draft.identity else "",
+        "token": draft.keep if needs_token(place, draft) else "",
+        "backend": draft.backend,
+        "model": draft.model,
+        "preset": draft.preset,
+        "schedule": draft.schedule,
+        "owners": [owner] if owner not in ("", OWNER) else list(draft.owners),
+        "pairing_code": code,
+        "start": draft.start,
+        "changed": list(changed),
+        "missing": list(draft.missing.values()),
+    }
+    if draft.start == "service":
+        _install(dialogue, place, draft, result)
+    if code:
+        _say_code(dialogue, place, draft, code)
+    if owner == OWNER:
+        command = shlex.join(["goodbot", *_globals(place), "web"])
+        dialogue.say(f"\nOnce it runs, `{command}` gives you a link that logs you in.\n")
+    dialogue.say(MATTERS)
+    for sentence in draft.missing.values():
+        dialogue.say(f"Missing: {sentence}.")
+    result["next"] = _next(place, draft)
+    if draft.start != "now":
+        dialogue.say(f"Next: {result['next']}")
+    return result
+
+
+def start(dialogue: Dialogue, place: Place, draft: Draft, result: dict[str, Any]) -> int:
+    """Be the bot, if it is to start here and now; the exit code of the program."""
+    if draft.start != "now":
+        return 0 if result["ok"] else 1
+    from goodbot.cli import main
+
+    dialogue.say("Starting ...")
+    return main([*_globals(place), "chat" if draft.platform == TERMINAL else "run"])
+
+
+def _code(place: Place, draft: Draft) -> str:
+    if place.daemon:
+        answer = client.call(place.config.home, "pair", [draft.platform], lambda progress: None)
+        if answer:
+            return str(answer["data"]["code"])
+    return asyncio.run(_open(place.config.home, draft.platform))
+
+
+async def _open(home: Path, connector: str) -> str:
+    lock = HomeLock(home)
+    lock.acquire()
+    try:
+        store = await Store.open(home / DATABASE)
+        try:
+            return await open_code(store, connector, SystemClock().now())
+        finally:
+            await store.close()
+    finally:
+        lock.release()
+
+
+def _say_code(dialogue: Dialogue, place: Place, draft: Draft, code: str) -> None:
+    bot, link = "your bot", ""
+    if draft.identity:
+        bot = draft.identity.name
+        link = f" ({draft.identity.link})" if draft.identity.link else ""
+    send = "Restart goodbot, then send" if place.daemon else "Send"
+    dialogue.say(f"\n{send} {code} to {bot}{link}.")
+    dialogue.say("The code is good for an hour; whoever sends it owns the bot.\n")
+
+
+def _install(dialogue: Dialogue, place: Place, draft: Draft, result: dict[str, Any]) -> None:
+    try:
+        installed = service.install(place.config.home, place.other_config)
+    except GoodbotError as error:
+        draft.missing["service"] = f"it does not run in the background: {error}"
+        result |= {"ok": False, "missing": list(draft.missing.values())}
+        return
+    dialogue.say(f"It runs in the background as {installed.status.name}.")
+    for note in installed.notes:
+        dialogue.say(note)
+
+
+def _next(place: Place, draft: Draft) -> str:
+    """The command that goes on."""
+    command = shlex.join(["goodbot", *_globals(place)])
+    if set(draft.missing) - {"token", "account", "service", "program"}:
+        return f"{command} init"
+    if draft.missing:
+        return f"{command} doctor"
+    if place.daemon:
+        return f"restart the goodbot that runs as process {place.daemon}"
+    if draft.start == "service":
+        return f"{command} status"
+    return f"{command} {'chat' if draft.platform == TERMINAL else 'run'}"
+
+
+def _globals(place: Place) -> list[str]:
+    home = place.config.home
+    words = [] if home == default_home() else ["--home", str(home)]
+    other = place.other_config
+    return [*words, "--config", str(other)] if other else words

@@ -1,0 +1,103 @@
+"""A program of this machine that is to call us: what will be changed in its settings, and changing it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from goodbot.api.setup import ConnectorSetup
+from goodbot.base.errors import GoodbotError
+from goodbot.cli.connector_setup import changes_a_program, prepared
+from goodbot.cli.setup.asked import ask_settings, needs_token, settings_of, setup_of
+from goodbot.cli.setup.dialogue import Choice, Dialogue
+from goodbot.cli.setup.draft import Draft, Place
+from goodbot.config.secrets import Secrets
+
+_SECONDS = 60.0
+_TOPIC = "program"
+
+
+def needs_program(place: Place, draft: Draft) -> bool:
+    """Whether the platform is a program here, whose settings are to be changed."""
+    setup = setup_of(place, draft)
+    return setup is not None and changes_a_program(setup)
+
+
+def ask_program(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+    """Say what will be changed there; the last question asks whether to."""
+    setup = setup_of(place, draft)
+    assert setup is not None  # noqa: S101  the step would not be there
+    if not needs_token(place, draft):
+        dialogue.hint(f"{setup.guide}\n")
+        ask_settings(dialogue, place, draft, setup)
+    draft.missing.pop(_TOPIC, None)
+    while True:
+        try:
+            lines = asyncio.run(_look(place, draft, setup))
+        except (GoodbotError, TimeoutError) as error:
+            sentence = str(error) or f"{setup.title} does not answer"
+            dialogue.trouble(sentence)
+            choices = [
+                Choice(value="again", label="Try again"),
+                Choice(value="unchecked", label="Go on; connect it later"),
+            ]
+            if dialogue.choose("", choices, "again") == "again":
+                continue
+            draft.missing[_TOPIC] = sentence
+            return
+        break
+    if draft.identity:
+        dialogue.say(f"It is {draft.identity.name}.")
+    dialogue.say("Will be changed, and put back by `goodbot disconnect`:" if lines else _NOTHING)
+    for line in lines:
+        dialogue.say(line, indent=2)
+
+
+_NOTHING = "Nothing has to be changed there."
+
+
+def preview(dialogue: Dialogue, place: Place, draft: Draft) -> Sequence[str]:
+    """What connecting would change, one line each; nothing is changed. Raises GoodbotError."""
+    setup = setup_of(place, draft)
+    own = [] if draft.platform in place.config.connectors else [f"[connectors.{draft.platform}]"]
+    if setup is None or not changes_a_program(setup):
+        return own
+    ask_settings(dialogue, place, draft, setup)
+    return [*own, *asyncio.run(_look(place, draft, setup))]
+
+
+def install(place: Place, draft: Draft) -> Sequence[str]:
+    """Change the program's settings, now that ours are stored; what was done, one line each.
+
+    What did not go is in `draft.missing` then, with what to do.
+    """
+    setup = setup_of(place, draft)
+    if setup is None or not changes_a_program(setup) or _TOPIC in draft.missing:
+        return ()
+    try:
+        return asyncio.run(_install(_made(place, draft, setup), dry_run=False))
+    except (GoodbotError, OSError, TimeoutError) as error:
+        why = str(error) or "it took too long"
+        again = f"`goodbot connect {draft.platform}` tries again"
+        draft.missing[_TOPIC] = f"{setup.title} was not changed: {why.rstrip('.')}; {again}"
+        return ()
+
+
+async def _look(place: Place, draft: Draft, setup: type[ConnectorSetup]) -> Sequence[str]:
+    made = _made(place, draft, setup)
+    async with asyncio.timeout(_SECONDS):
+        draft.identity = await made.identify()
+    return await _install(made, dry_run=True)
+
+
+async def _install(setup: ConnectorSetup, *, dry_run: bool) -> Sequence[str]:
+    async with asyncio.timeout(max(_SECONDS, setup.remove_seconds)):
+        return await setup.install(dry_run=dry_run)
+
+
+def _made(place: Place, draft: Draft, setup: type[ConnectorSetup]) -> ConnectorSetup:
+    spec = place.connector(draft.platform)
+    settings: Any = settings_of(place, draft)
+    kept = {**place.secrets.environment(spec.secrets), **draft.tokens}
+    return prepared(setup, Secrets(spec.secrets, kept), settings, place.config)

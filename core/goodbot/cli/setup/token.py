@@ -1,0 +1,173 @@
+"""A platform's own settings and secrets: secrets are typed unseen, checked there, kept in one place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.base.errors import GoodbotError, RetriableError, UsageError
+from goodbot.base.packages import install_line
+from goodbot.cli.connector_setup import prepared
+from goodbot.cli.setup.asked import ask_settings, needs_token, settings_of, setup_of
+from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
+from goodbot.cli.setup.draft import Draft, Place
+from goodbot.cli.setup.manifest import show_manifest
+from goodbot.config.secrets import Secrets, keyring_usable
+
+_SECONDS = 30.0
+"""Checking a token takes no longer."""
+
+
+def ask_token(dialogue: Dialogue, place: Place, draft: Draft) -> None:
+    """The platform's questions and secrets, and where to keep new ones."""
+    draft.tokens = {}
+    if not needs_token(place, draft):
+        return
+    setup = setup_of(place, draft)
+    if setup is None:
+        dialogue.say("The token is asked for when the packages are there.")
+        return
+    names = place.connector(draft.platform).needs(settings_of(place, draft))
+    stored = place.secrets.environment(names)
+    fresh = not all(stored.get(name) for name in names) and not dialogue.has("--token")
+    if fresh:
+        show_manifest(dialogue, place, draft, _made(place, draft, setup, {}))
+        dialogue.hint(f"{setup.guide}\n")
+    ask_settings(dialogue, place, draft, setup)
+    if not (fresh or dialogue.has("--token")):
+        where = place.secrets.where(names[0])
+        kept = {name: stored[name] for name in names}
+        if _checked(dialogue, place, draft, setup, kept) and _goes_on(dialogue, where):
+            draft.keep = where
+            return
+    typed = _typed(dialogue, names, setup)
+    while not _checked(dialogue, place, draft, setup, typed):
+        typed = _typed(dialogue, names, setup)
+    draft.tokens = typed
+    show_manifest(dialogue, place, draft, _made(place, draft, setup, typed), of_account=True)
+    draft.keep = _where_to_keep(dialogue, names, draft.keep or place.secrets.where(names[0]))
+
+
+def _made(
+    place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
+) -> ConnectorSetup:
+    spec = place.connector(draft.platform)
+    return prepared(setup, Secrets(spec.secrets, values), settings_of(place, draft), place.config)
+
+
+def _goes_on(dialogue: Dialogue, where: str) -> bool:
+    places = {"file": "kept in secrets.env", "keyring": "in the keyring"}
+    choices = [
+        Choice(value="keep", label=f"Use the token that is {places.get(where, 'set here')}"),
+        Choice(value="new", label="Type another token"),
+    ]
+    return dialogue.choose("", choices, "keep") == "keep"
+
+
+def _typed(
+    dialogue: Dialogue, names: tuple[str, ...], setup: type[ConnectorSetup]
+) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+
+        def check(answer: str, name: str = name) -> str:
+            if wrong := setup.malformed(name, answer):
+                raise Refused(wrong)
+            return answer
+
+        if not dialogue.asks and not dialogue.has(_flag(number)):
+            raise UsageError(f"a token is needed: give --token-stdin, or set {name}")
+        called = setup.called(name)
+        question = "Token" if called == name else called
+        values[name] = dialogue.secret(_flag(number), question, check)
+    return values
+
+
+def _flag(number: int) -> str:
+    return f"--token{number if number > 1 else ''}"
+
+
+def _checked(
+    dialogue: Dialogue, place: Place, draft: Draft, setup: type[ConnectorSetup],
+    values: Mapping[str, str],
+) -> bool:  # fmt: skip
+    """Ask the platform whose secrets these are and what they may; False: others must be typed."""
+    draft.identity = None
+    for topic in ("token", "account"):
+        draft.missing.pop(topic, None)
+    while True:
+        dialogue.hint(f"Asking {setup.title} whose token this is ...")
+        try:
+            draft.identity, found = asyncio.run(_ask(place, draft, setup, values))
+        except (RetriableError, TimeoutError) as error:
+            dialogue.say(f"{str(error) or f'{setup.title} does not answer'}.")
+            answer = _again(dialogue)
+            if answer == "again":
+                continue
+            if answer == "new":
+                return False
+            break
+        except GoodbotError as error:
+            for number in range(1, len(values) + 1):
+                dialogue.forget(_flag(number))
+            dialogue.trouble(str(error))
+            return False
+        dialogue.say(f"It belongs to {draft.identity.name}.")
+        for check in found:
+            dialogue.say(f"{check.text[:1].upper()}{check.text[1:]}. {_fix(check)}".rstrip())
+        if all(check.state is not CheckState.FAIL for check in found):
+            return True
+        answer = _again(dialogue)
+        if answer == "again":
+            continue
+        draft.missing["account"] = "; ".join(c.text for c in found if c.state is CheckState.FAIL)
+        return answer == "unchecked"
+    draft.missing["token"] = "the token was not checked; `goodbot doctor` does it later"  # noqa: S105
+    return True
+
+
+async def _ask(
+    place: Place, draft: Draft, setup: type[ConnectorSetup], values: Mapping[str, str]
+) -> tuple[Identity, list[Check]]:
+    """Whose they are, and what is not in order there."""
+    asked = _made(place, draft, setup, values)
+    async with asyncio.timeout(_SECONDS):
+        identity = await asked.identify()
+        checks = await asked.examine()
+    return identity, [check for check in checks if check.state is not CheckState.OK]
+
+
+def _fix(check: Check) -> str:
+    return f"What helps: {check.fix}." if check.fix else ""
+
+
+def _again(dialogue: Dialogue) -> str:
+    choices = [
+        Choice(value="again", label="Try again"),
+        Choice(value="new", label="Type another token"),
+        Choice(value="unchecked", label="Go on; check it later"),
+    ]
+    return dialogue.choose("", choices, "again" if dialogue.asks else "unchecked")
+
+
+def _where_to_keep(dialogue: Dialogue, names: tuple[str, ...], before: str) -> str:
+    choices = [
+        Choice(value="file", label="In a file", note="secrets.env, which only you can read"),
+        Choice(
+            value="environment",
+            label="Nowhere",
+            note=f"you set {' and '.join(names)} yourself, each time",
+        ),
+    ]
+    if keyring_usable():
+        choices.insert(1, Choice(value="keyring", label="In your keyring", note="encrypted"))
+    elif dialogue.answer("--keep-token") == "keyring":
+        dialogue.forget("--keep-token")
+        dialogue.trouble(
+            "this session has no keyring that goodbot can use; keep the token in the file, "
+            f"or unlock a keyring and run {install_line('keyring')}"
+        )
+    dialogue.hint("\nWhere shall goodbot keep it?")
+    known = {choice.value for choice in choices}
+    return dialogue.choose("--keep-token", choices, before if before in known else "file")

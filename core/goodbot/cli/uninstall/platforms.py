@@ -1,0 +1,92 @@
+"""On the platforms and in the keyring: what connectors have set up, and their tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+
+from goodbot.api.connector import ConnectorSpec
+from goodbot.api.plugins import missing_modules
+from goodbot.api.setup import ConnectorSetup
+from goodbot.base.errors import GoodbotError
+from goodbot.cli.connector_setup import prepared, setup_class
+from goodbot.cli.uninstall.trace import Leaving, Trace, staying
+from goodbot.config.secrets import Secrets, SecretStore
+
+_PLATFORM_SECONDS = 15.0
+
+
+async def platforms(leaving: Leaving) -> Sequence[Trace]:
+    """What each configured connector has left on its platform; needs the network and the token."""
+    if leaving.config is None:
+        what, why = "what connectors have set up", "the config file cannot be read"
+        return [staying("platform", what, why)]
+    specs = leaving.plugins.connectors()
+    traces: list[Trace] = []
+    for name in sorted(leaving.config.connectors):
+        what = f"what {name} has set up on its platform"
+        if name not in specs:
+            traces.append(staying("platform", what, "that connector is not installed any more"))
+        elif specs[name].setup:
+            try:
+                async with asyncio.timeout(_PLATFORM_SECONDS):
+                    traces += await _platform(leaving, specs[name])
+            except GoodbotError as error:
+                traces.append(staying("platform", what, str(error)))
+            except TimeoutError:
+                traces.append(staying("platform", what, "the platform does not answer"))
+    return traces
+
+
+async def _platform(leaving: Leaving, spec: ConnectorSpec) -> list[Trace]:
+    setup = _setup(leaving, spec)
+    done: list[str] = []
+
+    async def remove() -> None:
+        async with asyncio.timeout(setup.remove_seconds):
+            done.extend(await setup.remove(dry_run=False))
+
+    found = await setup.remove(dry_run=True)
+    # They go together, by the first one's `remove`.
+    return [
+        Trace(kind="platform", what=f"{spec.name}: {'; '.join(found)}", remove=remove, done=done)
+        for _ in found[:1]
+    ]
+
+
+def _setup(leaving: Leaving, spec: ConnectorSpec) -> ConnectorSetup:
+    if missing_modules(spec.requires):
+        raise GoodbotError("its packages are not installed any more")
+    assert leaving.config is not None  # noqa: S101  asked before
+    _, settings = leaving.config.connector(spec.name, spec.settings)
+    secrets = Secrets(spec.secrets, SecretStore(leaving.home).environment(spec.secrets))
+    if missing := [one for one in spec.needs(settings) if not secrets.get(one)]:
+        raise GoodbotError(f"there is no token ({missing[0]}) to reach it with")
+    made = setup_class(spec)
+    assert made is not None  # noqa: S101  asked before
+    return prepared(made, secrets, settings, leaving.config)
+
+
+async def tokens(leaving: Leaving) -> Sequence[Trace]:
+    """Entries of the keyring; those in `secrets.env` go with the state directory."""
+    store = SecretStore(leaving.home)
+    names = sorted({n for spec in leaving.plugins.connectors().values() for n in spec.secrets})
+    traces: list[Trace] = []
+    for name in names:
+        try:
+            kept = store.in_keyring(name)
+        except GoodbotError as error:
+            kept = False
+            traces.append(staying("token", f"{name}, if the keyring has it", str(error)))
+        if kept:
+
+            async def remove(name: str = name) -> None:
+                store.delete_from_keyring(name)
+
+            what = f"{name} in the keyring"
+            traces.append(Trace(kind="token", what=what, remove=remove))
+        if os.environ.get(name):
+            why = "take it out of the file that sets it"
+            traces.append(staying("token", f"the environment variable {name}", why))
+    return traces

@@ -1,0 +1,121 @@
+"""rollback since, reset: leave out ratings that came in since a time, and what was learnt from them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import aiosqlite
+
+from goodbot.access.authorization import person
+from goodbot.base.errors import UsageError
+from goodbot.base.suggest import version_name
+from goodbot.commands import confirm
+from goodbot.commands.base import Call, Result
+from goodbot.store import adapters, ledger, rollback_window
+
+_TAINT = "ratings that it was trained on are in quarantine"
+_RESET = "`reset` has withdrawn all there were"
+_USAGE = (
+    "say since when: `rollback since 2026-11-21`, or with a time, `2026-11-21T18:30`; "
+    "`rollback since never` lets all ratings count again"
+)
+
+
+async def since(call: Call, words: tuple[str, ...]) -> Result:
+    """Quarantine the ratings received since `words`, a date in the owner's time zone."""
+    if words == ("never",):
+        return await _lift(call)
+    sure = words[-1:] == ("yes",)
+    when = " ".join(words[:-1] if sure else words)
+    start = _time(call, when)
+    what = f"rollback since {start}"
+    if not confirm.agreed(call, what, sure=sure):
+        return confirm.ask(
+            call, what, f"This leaves out all ratings that were received since {_told(start)}, and "
+            "withdraws every version that learnt from one.",
+            command=f"rollback since {when} yes", label="Yes, leave them out",
+        )  # fmt: skip
+    return await _quarantine(call, start, f"since {_told(start)} ")
+
+
+async def reset(call: Call) -> Result:
+    """Begin anew: the base model, and none of the ratings so far."""
+    if call.args not in ((), ("yes",)):
+        raise UsageError("say `reset`")
+    sure = bool(call.args)
+    if not confirm.agreed(call, "reset", sure=sure, programs=True):
+        return confirm.ask(
+            call, "reset", "This withdraws every version, imported ones too, so that the base model "
+            "answers, and leaves out all ratings so far. Nothing is deleted.",
+            command="reset yes", label="Yes, begin anew",
+        )  # fmt: skip
+    return await _quarantine(call, 0.0, "", everything=True)
+
+
+async def _quarantine(call: Call, start: float, since: str, *, everything: bool = False) -> Result:
+    s = call.services
+
+    async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:
+        count = await rollback_window.add(db, start, person(call.user), s.clock.now())
+        tainted: set[int] = set()
+        for turn, rater in await rollback_window.covered(db):
+            if await ledger.refold(db, turn, rater):
+                tainted.update(await adapters.taint(db, s.registry.scope, turn, _TAINT))
+        if everything:
+            tainted.update(await adapters.mark(db, s.registry.scope, (), _RESET, everything=True))
+        return count, sorted(tainted)
+
+    await s.scheduler.stop()
+    before = await s.registry.active()
+    count, versions = await s.store.write(operation)
+    await s.scheduler.withdraw_tainted()
+    s.scheduler.wake()
+    active = await s.registry.active()
+    which = ", ".join(f"v{version}" for version in versions)
+    none = "there was no version" if everything else "no version had learnt from them"
+    learnt = f"withdrawn: {which}" if versions else none
+    now = await s.registry.wanted()  # while it is off the base model, whatever the pointer says
+    answers = version_name(now)
+    return Result(
+        text=f"{count} rating{'' if count == 1 else 's'} {since}left out; {learnt}. "
+        f"{answers[0].upper()}{answers[1:]} answers. `rollback since never` lets them count again.",
+        data={"ratings": count, "versions": versions, "version": active, "previous": before},
+    )
+
+
+async def _lift(call: Call) -> Result:
+    s = call.services
+
+    async def operation(db: aiosqlite.Connection) -> int:
+        covered = await rollback_window.covered(db)
+        count = await rollback_window.lift(db)
+        for turn, rater in covered:
+            if await ledger.refold(db, turn, rater):
+                await adapters.taint(db, s.registry.scope, turn, _TAINT)
+        return count
+
+    count = await s.store.write(operation)
+    s.scheduler.wake()
+    return Result(
+        text=f"{count} rating{'' if count == 1 else 's'} that were left out count again; they train "
+        "in the next rounds.",
+        data={"ratings": count},
+    )
+
+
+def _time(call: Call, text: str) -> float:
+    """Seconds since the epoch. Raises UsageError."""
+    try:
+        start = datetime.fromisoformat(text).timestamp()  # without a zone: the owner's own
+    except (ValueError, OverflowError, OSError):
+        start = -1.0
+    if start < 0:
+        raise UsageError(_USAGE)
+    if start > call.services.clock.now():
+        raise UsageError(f"{text} lies in the future: {_USAGE}")
+    return start
+
+
+def _told(start: float) -> str:
+    local = datetime.fromtimestamp(start, UTC).astimezone()
+    return local.strftime("%Y-%m-%d %H:%M")

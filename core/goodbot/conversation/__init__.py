@@ -1,0 +1,1 @@
+"""What is said: messages and ratings on their way in, answers and notices on their way out."""

@@ -1,0 +1,164 @@
+"""Answers that other programs have given: what of one can be stored, and the turn that it becomes. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from goodbot.api.events import CaptureEvent, Message
+from goodbot.api.turns import Turn, turn_id
+from goodbot.base.redact import redact
+from goodbot.base.text import clean
+from goodbot.base.thoughts import split
+
+LONGEST = 8 * 1024 * 1024
+"""Characters of a prompt and its answer together: more than any model reads."""
+_MESSAGES = 20_000
+_DEEPEST = 160
+_KINDS = ("main", "side")
+_INT32 = 2**31
+_NOT_SHOWN = {"image_url": "[image]", "input_image": "[image]", "image": "[image]"}
+
+
+def unfit(event: CaptureEvent) -> str:
+    """Why a capture cannot be stored, as a sentence; empty if it can."""
+    if event.kind not in _KINDS:
+        return "Its kind must be main or side."
+    if not event.messages or len(event.messages) > _MESSAGES:
+        return f"Its prompt must have 1 to {_MESSAGES} messages."
+    left = LONGEST - len(event.response) - len(event.thought)
+    for message in event.messages:
+        if not isinstance(message.get("role"), str):
+            return "Each message of its prompt needs a role."
+        left = _room(message, left, 0)
+        if left < 0:
+            return (
+                f"Its prompt and answer are too much: at most {LONGEST} characters, "
+                f"nested {_DEEPEST} deep, without numbers that JSON has no word for."
+            )
+    return _unfit_numbers(event)
+
+
+def size(event: CaptureEvent) -> int:
+    """Bytes, about, that a capture takes in the store."""
+    said = len(json.dumps(event.messages, ensure_ascii=False).encode())
+    numbers = (event.prompt_tokens, event.tokens, event.logprobs, event.lifts)
+    return (
+        said
+        + len(event.response.encode())
+        + len(event.thought.encode())
+        + 4 * sum(map(len, numbers))
+    )
+
+
+def storable(event: CaptureEvent) -> CaptureEvent:
+    """The event with its words such as a database takes them, and text for each content.
+
+    Keys and tokens in it are masked; then those of the model go, too: they would spell them.
+    """
+    messages = tuple(_message(message) for message in event.messages)
+    response, thought = _text(event.response), redact(_text(event.thought))
+    if not thought and (found := split(response))[0]:
+        thought, response = redact(found[0]), found[1]
+        event = replace(event, prompt_tokens=(), tokens=(), logprobs=(), lifts=())
+    masked = tuple(_each(redact, message) for message in messages), redact(response)
+    if masked != (messages, response):
+        event = replace(event, prompt_tokens=(), tokens=(), logprobs=(), lifts=())
+    return replace(
+        event, messages=masked[0], response=masked[1], thought=thought, model=_text(event.model)
+    )
+
+
+def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: int | None) -> Turn:
+    """The turn that a capture becomes. `base` is our own model, `version` its adapter or None."""
+    return Turn(
+        id=turn_id(event), channel=event.channel, talker=event.user, messages=event.messages,
+        response=event.response, version=version or 0, model=base, temperature=event.temperature,
+        created_at=now, prompt_tokens=event.prompt_tokens, tokens=event.tokens,
+        logprobs=event.logprobs, filters=event.filters, lifts=event.lifts, scope=scope,
+        kind=event.kind, origin="captured", thought=event.thought,
+        thought_tokens=event.thought_tokens,
+        answered_by="" if version is not None else event.model or base,
+    )  # fmt: skip
+
+
+def _unfit_numbers(event: CaptureEvent) -> str:
+    if not (math.isfinite(event.temperature) and 0 <= event.temperature <= 100):
+        return "Its temperature must lie between 0 and 100."
+    if event.version is not None and not 0 <= event.version < _INT32:
+        return "Its version must be a whole number, 0 for the base model."
+    if event.logprobs and len(event.logprobs) != len(event.tokens):
+        return "It must have one log-prob a token."
+    if event.lifts and len(event.lifts) != len(event.logprobs):
+        return "It must have one lift a log-prob."
+    if not all(map(math.isfinite, (*event.logprobs, *event.lifts))):
+        return "Its log-probs must be numbers."
+    for tokens in (event.prompt_tokens, event.tokens):
+        if tokens and not (min(tokens) >= 0 and max(tokens) < _INT32):
+            return "Its tokens must be whole numbers that are not negative."
+    return ""
+
+
+def _room(value: object, left: int, depth: int) -> int:
+    """What is left of `left` characters; negative when that, or the depth, is used up."""
+    if isinstance(value, str):
+        return left - len(value)
+    if isinstance(value, Mapping):
+        inner: Sequence[object] = [
+            *cast("Mapping[object, object]", value), *cast("Mapping[object, object]", value).values(),
+        ]  # fmt: skip
+    elif isinstance(value, (list, tuple)):
+        inner = cast("Sequence[object]", value)
+    else:
+        finite = (
+            value is None
+            or isinstance(value, int)
+            or (isinstance(value, float) and math.isfinite(value))
+        )
+        return left - 8 if finite else -1
+    for one in inner if depth < _DEEPEST else ():
+        if (left := _room(one, left - 4, depth + 1)) < 0:
+            return left
+    return left if depth < _DEEPEST else -1
+
+
+def _message(message: Message) -> Message:
+    """A message whose content is text: what is no text in it is named."""
+    kept: Message = _each(_text, message)
+    kept["content"] = _content(kept.get("content"))
+    return kept
+
+
+def _content(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return "\n".join(_part(part) for part in cast("list[Any]", content))
+
+
+def _part(part: object) -> str:
+    if not isinstance(part, dict):
+        return str(part)
+    known = cast("dict[str, Any]", part)
+    text = known.get("text")
+    kind = str(known.get("type", "file"))
+    return text if isinstance(text, str) else _NOT_SHOWN.get(kind, f"[{kind}]")
+
+
+def _each(do: Callable[[str], str], value: Any) -> Any:
+    """The value with this done to every text in it."""
+    if isinstance(value, str):
+        return do(value)
+    if isinstance(value, Mapping):
+        return {do(str(k)): _each(do, v) for k, v in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_each(do, one) for one in cast("Sequence[Any]", value)]
+    return value
+
+
+def _text(text: str) -> str:
+    return text if text.isascii() else clean(text)

@@ -1,0 +1,137 @@
+"""What becomes of an answer that another program has given. Part of one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.access.admission import Admission
+from goodbot.access.authorization import Authorization, person
+from goodbot.api.events import CaptureEvent, MessageRef, Outcome, Receipt
+from goodbot.api.plugins import PluginHost
+from goodbot.api.turns import Turn
+from goodbot.base.clock import Clock
+from goodbot.conversation import capture_rules, sanitize
+from goodbot.inference.prompts import is_wordless
+from goodbot.store import adapters, inbox, ledger, messages, traces, turns
+from goodbot.store.ledger import LabelChange
+from goodbot.store.training_pool import Pool
+
+MAIN = "main"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Captured:
+    """A capture's receipt, the turn if it is a new one, and what the ratings that waited for it did."""
+
+    receipt: Receipt
+    turn: Turn | None = None
+    changes: tuple[LabelChange, ...] = ()
+
+
+class Capturing:
+    """Stores captures as turns, those of one model call as one."""
+
+    def __init__(
+        self, *, authorization: Authorization, admission: Admission, plugins: PluginHost,
+        clock: Clock, pool: Pool, vocabulary: int = 0,
+    ) -> None:  # fmt: skip
+        self._authorization = authorization
+        self._admission = admission
+        self._plugins = plugins
+        self._clock = clock
+        self._pool = pool
+        self._vocabulary = vocabulary
+
+    async def take(self, db: aiosqlite.Connection, event: CaptureEvent) -> Captured:
+        """Store one, unless it came before or its user may not talk here."""
+        if (known := await traces.known(db, event)) is not None:
+            return Captured(receipt=sanitize.again(event, known))
+        if not await self._admission.may_talk(db, event):
+            text = (
+                f"{person(event.user)} may not talk to this bot, so its answers are not kept: the "
+                f"owner can change that with `/rl people grant talker {person(event.user)}`."
+            )
+            return Captured(
+                receipt=Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
+            )
+        refused = self._admission.no_reserve() or self._admission.too_much(
+            event, capture_rules.size(event)
+        )
+        if refused:
+            receipt = Receipt(event_id=event.event_id, outcome=Outcome.IGNORED, text=refused)
+            return Captured(receipt=receipt)
+        call = traces.SameCall()
+        if event.trace and event.kind == MAIN:
+            call = await traces.same_call(db, event)
+        seen = await self._turn(db, event)
+        if call.turn:
+            await self._join(db, event, call.turn, seen)
+        else:
+            await turns.insert(db, seen, trainable=self._teaches(seen))
+        turn = call.turn or seen.id
+        changes = await self._name(db, event, turn, call) if event.kind == MAIN else []
+        receipt = Receipt(event_id=event.event_id, outcome=Outcome.ACCEPTED, turn=turn)
+        await inbox.insert(db, event, receipt, self._clock.now(), open_=False)
+        return Captured(receipt=receipt, turn=None if call.turn else seen, changes=tuple(changes))
+
+    async def _turn(self, db: aiosqlite.Connection, event: CaptureEvent) -> Turn:
+        """What the capture says; a version that we do not have is none of ours.
+
+        Token ids that our own model cannot have given are dropped; the words stay.
+        """
+        version = event.version
+        if version and not await adapters.exists(db, self._pool.scope, self._pool.model, version):
+            version = None
+        turn = capture_rules.turn_of(
+            event, base=self._pool.model, scope=self._pool.scope, now=self._clock.now(),
+            version=version,
+        )  # fmt: skip
+        return turn if turn.answered_by else turn.read_by(self._vocabulary)
+
+    def _teaches(self, turn: Turn) -> bool:
+        """Whether it may train; a plugin is asked only about what would."""
+        if turn.kind != MAIN or not turn.response.strip() or _is_wordless(turn):
+            return False
+        return self._plugins.veto_capture(turn) is None
+
+    async def _join(
+        self, db: aiosqlite.Connection, event: CaptureEvent, turn: str, seen: Turn
+    ) -> None:
+        """It is of a turn that is there; what our own server knows of the answer is the better source.
+
+        Nobody puts words into the turn of somebody who may do more than they.
+        """
+        if seen.answered_by and not seen.tokens:
+            return
+        there = await turns.get(db, turn)
+        if there is None:
+            return
+        same = there.response.split() == seen.response.split()
+        level = self._authorization.level
+        if (same or level(event.user) >= level(there.talker)) and self._teaches(seen):
+            await traces.enrich(db, turn, seen, same=same)
+
+    async def _name(
+        self, db: aiosqlite.Connection, event: CaptureEvent, turn: str, call: traces.SameCall
+    ) -> list[LabelChange]:
+        """Under which names it is rated from now on."""
+        raters = await traces.move(db, call.misplaced, turn)
+        changes = [
+            await ledger.refold(db, id_, rater)
+            for id_ in sorted({turn, *(one.turn for one in call.misplaced)})
+            for rater in sorted(raters)
+        ]
+        if event.trace:
+            await traces.insert(db, event, turn)
+        if event.message_id:
+            message = MessageRef(channel=event.channel, id=event.message_id)
+            changes += await messages.attach(db, turn, [message])
+        return [change for change in changes if change is not None]
+
+
+def _is_wordless(turn: Turn) -> bool:
+    """Whether nobody asked anything in words: an answer to nothing teaches nothing that is meant."""
+    said = [str(one.get("content") or "") for one in turn.messages if one.get("role") != "system"]
+    return all(map(is_wordless, said))

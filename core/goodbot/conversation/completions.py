@@ -1,0 +1,144 @@
+"""The model that answers in chats, for programs that a connector speaks for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+
+from goodbot.access.authorization import Authorization
+from goodbot.api.completions import FarSide, OwnModel, Question
+from goodbot.api.events import ChannelRef, UserRef
+from goodbot.api.marks import chat_template
+from goodbot.api.model import ResolvedModel
+from goodbot.api.server import BASE, GenerateRequest, Piece, Server
+from goodbot.base.clock import Clock
+from goodbot.base.errors import AdapterError, ServerError, UsageError
+from goodbot.base.sampling import Filters, Sampling, merged
+from goodbot.config import ServingConfig
+from goodbot.conversation.presence import Presence
+from goodbot.inference.prompts import Room
+from goodbot.learning.training.settings import shape
+
+
+class ServedModel(OwnModel):
+    """What the configured server serves."""
+
+    def __init__(
+        self, *, server: Server, model: ResolvedModel, config: ServingConfig, sampling: Sampling,
+        presence: Presence,
+        authorization: Authorization, clock: Clock, talked: Callable[[], None],
+        active: Callable[[], Awaitable[int]], version_for: Callable[[ChannelRef], int | None],
+    ) -> None:  # fmt: skip
+        """`version_for` as in `Writer`; `active` is what should be live;
+        `talked` is told of each question, as the scheduler wants quiet for a training."""
+        self._server, self._model, self._config = server, model, config
+        self._sampling = sampling
+        self._presence, self._authorization, self._clock = presence, authorization, clock
+        self._talked, self._active, self._version_for = talked, active, version_for
+        self._room = Room.of(shape(model.path), config)
+        self._template: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def temperature(self) -> float:
+        return self._sampling.temperature
+
+    @property
+    def filters(self) -> Filters:
+        return self._sampling.filters
+
+    def admit(self, user: UserRef, channel: ChannelRef) -> bool:
+        return self._authorization.may_talk(user, channel, enabled=False)
+
+    async def versions(self) -> Collection[int]:
+        active = await self._active()
+        return (BASE, active) if active != BASE else (BASE,)
+
+    async def calls_tools(self) -> bool:
+        if self._template is None:
+            self._template = await asyncio.to_thread(chat_template, self._model.path)
+        return "tools" in self._template and "<tool_call>" in self._template
+
+    async def answer(self, question: Question) -> AsyncGenerator[Piece, None]:
+        request = self._request(question)
+        await self._present()
+        begun, life = False, self._presence.life
+        try:
+            async with contextlib.aclosing(self._server.generate(request)) as pieces:
+                async for piece in pieces:
+                    begun = True
+                    yield piece
+            return
+        except (AdapterError, ServerError) as error:
+            if begun:
+                raise
+            again = isinstance(error, ServerError) and not error.refused
+            again = again and await self._presence.returned(life)
+            if not again and (question.version is not None or request.version is None):
+                raise
+        # the version that is tried does not answer: the active one does, as in a chat; or the model had ended
+        active = self._request(question, tried=False)
+        async with contextlib.aclosing(self._server.generate(active)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    @contextlib.asynccontextmanager
+    async def far_side(self, question: Question) -> AsyncGenerator[FarSide | None]:
+        request = self._request(question, checked=False)  # a server of its own knows best what fits
+        await self._present()
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                found = await stack.enter_async_context(self._server.far_side(request))
+            except (AdapterError, ServerError):
+                if question.version is not None or request.version is None:
+                    raise
+                # the version that is tried is not there: the active one answers, as in a chat
+                active = self._request(question, tried=False, checked=False)
+                found = await stack.enter_async_context(self._server.far_side(active))
+            yield found
+
+    async def _present(self) -> None:
+        self._talked()
+        await self._presence.present()
+
+    def _request(
+        self, question: Question, *, tried: bool = True, checked: bool = True
+    ) -> GenerateRequest:
+        if checked:
+            self._fits(question)
+        version = question.version
+        if version is None and tried:
+            version = self._version_for(question.channel)
+        place = question.channel
+        return GenerateRequest(
+            messages=list(question.messages),
+            max_tokens=question.max_tokens or self._config.max_tokens,
+            temperature=(
+                self._sampling.temperature if question.temperature is None else question.temperature
+            ),
+            filters=merged(self._sampling.filters, question.filters),
+            seed=secrets.randbits(31) if question.seed is None else question.seed & 0x7FFFFFFF,
+            version=version, thinking=self._config.thinking,
+            conversation="\n".join(
+                (place.connector, place.account, place.id, place.thread, question.user.id)
+            ),
+        )  # fmt: skip
+
+    def _fits(self, question: Question) -> None:
+        """Refuse what the model cannot read at once. Raises UsageError."""
+        size = sum(
+            len(json.dumps(message, ensure_ascii=False).encode()) for message in question.messages
+        )
+        likely = math.ceil(size * self._room.density / 2)
+        if self._room.context and likely > self._room.context:
+            raise UsageError(
+                f"the prompt is too long for {self._model.name}, which reads "
+                f"{self._room.context} tokens: send less of the conversation"
+            )

@@ -1,0 +1,297 @@
+"""One prompt → one answer: generation, the stored turn, the sent messages."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.api.actions import STAR_ROW, THUMBS
+from goodbot.api.completions import with_form
+from goodbot.api.connector import Connector, ReplyStream
+from goodbot.api.events import (
+    ChannelKind,
+    ChannelRef,
+    Event,
+    MessageEvent,
+    MessageRef,
+    Receipt,
+    Reply,
+    UserRef,
+)
+from goodbot.api.model import ResolvedModel
+from goodbot.api.plugins import PluginHost
+from goodbot.api.server import Generated, GenerateRequest, Server
+from goodbot.api.turns import Turn, ids, turn_id
+from goodbot.base.clock import Clock
+from goodbot.base.errors import (
+    AdapterError,
+    ConnectorError,
+    RetriableError,
+    ServerError,
+    StoreError,
+    StoreFullError,
+)
+from goodbot.base.sampling import Sampling
+from goodbot.config import ServingConfig
+from goodbot.conversation.ingest import Dispatcher
+from goodbot.conversation.presence import Presence
+from goodbot.conversation.shown import Shown
+from goodbot.inference.prompts import Prompt
+from goodbot.inference.servers.wordless import THINKING, THINKS_SECONDS, Wordless
+from goodbot.learning.training.settings import vocabulary
+from goodbot.store import Store, answers, inbox, ledger, messages, retries, turns
+from goodbot.store.commit_queue import Operation
+from goodbot.store.retries import Retry
+
+logger = logging.getLogger(__name__)
+
+_SEND_TRIES = 6
+_LONGEST_ANSWER = 3600.0
+"""Seconds from an answer's first piece to its last: who comes to no end is cut off."""
+_CHARACTERS_A_TOKEN = 200
+"""More no token of a text has; the longest of known vocabularies are runs of spaces."""
+_FEWEST_CHARACTERS = 100_000
+"""An answer may have so many whatever `max_tokens` says."""
+_LONGEST_PAUSE = 60.0
+"""Seconds between two attempts to record an answer while the disk fails."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What is to be answered. `retry` joins the answer to the one whose place it takes."""
+
+    event: Event
+    channel: ChannelRef
+    talker: UserRef
+    """Whose words are answered; in a retry not always who pressed."""
+    prompt: Prompt
+    retry: Retry | None = None
+
+
+class Writer:
+    """Writes answers: each is stored as a turn before it is sent."""
+
+    def __init__(
+        self, *, store: Store, server: Server, dispatcher: Dispatcher,
+        plugins: PluginHost, clock: Clock, config: ServingConfig, sampling: Sampling,
+        model: ResolvedModel,
+        connectors: Mapping[str, Connector], presence: Presence,
+        version_for: Callable[[ChannelRef], int | None], may_rate: Callable[[UserRef], bool],
+    ) -> None:  # fmt: skip
+        """`version_for` names the version that is tried in a conversation; None: none is."""
+        self._store = store
+        self._server = server
+        self._dispatcher = dispatcher
+        self._plugins = plugins
+        self._clock = clock
+        self.config = config
+        self._sampling = sampling
+        self.connectors = connectors
+        self._model = model
+        self._vocabulary = vocabulary(model.path)
+        self._presence = presence
+        self._version_for = version_for
+        self._may_rate = may_rate
+        self._wordless = Wordless()
+
+    async def write(self, asked: Asked, stream: ReplyStream) -> Turn | None:
+        """Generate an answer and store it; None when somebody was forgotten meanwhile.
+
+        Raises ServerError.
+        """
+        prompt = asked.prompt
+        generated = await self._generate(asked, stream)
+        turn = Turn(
+            id=turn_id(asked.event), channel=asked.channel, talker=asked.talker,
+            messages=with_form(prompt.messages, generated.form),
+            response=generated.text, version=generated.version, model=self._model.name,
+            temperature=(
+                self._sampling.temperature if generated.temperature is None else generated.temperature
+            ),
+            created_at=self._clock.now(),
+            prompt_tokens=generated.prompt_tokens, tokens=generated.tokens,
+            logprobs=generated.logprobs, lifts=generated.lifts,
+            filters=self._sampling.filters if generated.filters is None else generated.filters,
+            context=prompt.context, thought=generated.thought,
+            thought_tokens=generated.thought_tokens,
+        ).read_by(self._vocabulary)  # fmt: skip
+        self._wordless.note(turn, generated)
+        trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
+
+        async def operation(db: aiosqlite.Connection) -> Turn | None:
+            stored = await answers.insert(db, asked.event, turn, asked.retry, trainable=trainable)
+            if stored is not None and asked.retry is None:  # a retry's stand for the one before yet
+                await self._attach(db, turn, stream.messages)
+            return stored
+
+        return await self._store.write(operation)
+
+    async def _generate(self, asked: Asked, stream: ReplyStream) -> Generated:
+        if reason := self._presence.note():
+            with contextlib.suppress(ConnectorError):  # it comes all the same
+                await stream.note(reason)
+            await self._presence.present()
+        elif self._model.label:
+            await stream.append(self._model.label)
+        request = GenerateRequest(
+            messages=list(asked.prompt.messages),
+            max_tokens=self.config.max_tokens,
+            temperature=self._sampling.temperature,
+            filters=self._sampling.filters,
+            seed=_seed(self.config.seed, asked.event),
+            version=self._version_for(asked.channel),
+            thinking=self.config.thinking,
+            conversation=_conversation(asked.channel, asked.talker),
+        )
+        shown = Shown(stream)
+
+        async def ask() -> Generated:
+            shown.begin()
+            return await self._streamed(request, shown)
+
+        return await self._presence.asked(ask)
+
+    async def _streamed(self, request: GenerateRequest, stream: Shown) -> Generated:
+        begun: float | None = None
+        told = bool(self._model.label)  # then there are words already
+        size, most = 0, max(_FEWEST_CHARACTERS, _CHARACTERS_A_TOKEN * request.max_tokens)
+        try:
+            async with contextlib.aclosing(self._server.generate(request)) as pieces:
+                async for piece in pieces:
+                    now = self._clock.monotonic()
+                    begun = now if begun is None else begun
+                    whole = isinstance(piece, Generated)
+                    text = piece if isinstance(piece, str) else piece.text
+                    size = len(text) if whole else size + len(text)
+                    if size > most or now - begun > _LONGEST_ANSWER:
+                        raise ServerError(
+                            "the model server does not come to an end with an answer, which was cut "
+                            "off: look at what [serving] url leads to"
+                        )
+                    if whole:
+                        return piece
+                    if isinstance(piece, str):
+                        told = True
+                        await stream.append(piece)
+                    elif not told and now - begun > THINKS_SECONDS:
+                        told = True
+                        with contextlib.suppress(ConnectorError):  # the answer comes all the same
+                            await stream.note(THINKING)
+            raise ServerError("the model server ended an answer half way")
+        except (AdapterError, ServerError) as error:
+            if begun is not None or request.version is None:
+                raise
+            logger.warning(
+                "v%d does not answer, the active version does: %s", request.version, error
+            )
+        return await self._streamed(dataclasses.replace(request, version=None), stream)
+
+    def reply(self, turn: Turn, reply_to: str = "") -> Reply:
+        """A turn as it goes out, with buttons where somebody who may press them sees them."""
+        if turn.channel.kind is ChannelKind.PRIVATE:
+            shown = self._may_rate(turn.talker)
+        else:
+            shown = self.connectors[turn.channel.connector].group_buttons
+        row = STAR_ROW if self.config.stars else THUMBS
+        text = turn.response if turn.response.strip() else self._wordless.text(turn)
+        return Reply(
+            text=f"{self._model.label}{text}", turn=turn.id, reply_to=reply_to,
+            buttons=row if shown else (),
+        )  # fmt: skip
+
+    async def deliver(self, event: Event, turn: Turn, stream: ReplyStream, reply_to: str) -> bool:
+        """Send, then record which messages carry the turn; a crash in between sends again.
+
+        An answer to a question has each message recorded as soon as it is there, so that both
+        copies are known then. Whether it was sent.
+        """
+        if isinstance(event, MessageEvent):
+            stream.keep = functools.partial(self._keep, turn)
+        sent: tuple[MessageRef, ...] = ()
+
+        async def operation(db: aiosqlite.Connection) -> None:
+            await messages.detach(db, turn.id, set(stream.messages) - set(sent))
+            await self._attach(db, turn, sent)
+            if sent:
+                adopted = [
+                    await ledger.refold(db, *one) for one in await retries.adopt(db, turn.id)
+                ]
+                await self._dispatcher.taint(db, [change for change in adopted if change])
+            await inbox.close(db, event)
+
+        try:
+            sent = await self.send(event, stream, self.reply(turn, reply_to))
+            await self._record(operation)
+        except Exception:  # what they say from now on is no answer
+            with contextlib.suppress(StoreError):
+                await self._store.write(lambda db: messages.detach(db, turn.id, stream.messages))
+            raise
+        self._dispatcher.rated()
+        await self._plugins.on_turn(turn)
+        return bool(sent)
+
+    async def _keep(self, turn: Turn, sent: Sequence[MessageRef]) -> None:
+        """Record what is sent of an answer so far; a disk that fails must not stop the rest."""
+
+        async def operation(db: aiosqlite.Connection) -> None:
+            if not await turns.missing(db, [turn.id]):  # it was not forgotten meanwhile
+                await self._attach(db, turn, sent)
+
+        with contextlib.suppress(StoreError):
+            await self._store.write(operation)
+
+    async def _attach(
+        self, db: aiosqlite.Connection, turn: Turn, sent: Sequence[MessageRef]
+    ) -> None:
+        await self._dispatcher.taint(db, await messages.attach(db, turn.id, sent))
+
+    async def close(self, event: Event, answer: Receipt | None = None) -> None:
+        """Nothing more is to be done about an event of the inbox."""
+        await self._store.write(lambda db: inbox.close(db, event, answer))
+
+    async def _record(self, operation: Operation[None]) -> None:
+        """Write what was sent; while the disk fails, again and again: ratings of it wait for that."""
+        pause = 1.0
+        while True:
+            try:
+                return await self._store.write(operation)
+            except StoreError as error:
+                if not (self._store.trouble or isinstance(error, StoreFullError)):
+                    raise
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def send(self, event: Event, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
+        """End a stream; nothing when the platform refuses."""
+        try:
+            return await self._finish(stream, reply)
+        except ConnectorError as error:
+            logger.error("an answer could not be sent: %s", error, extra=ids(event))
+            return ()
+
+    async def _finish(self, stream: ReplyStream, reply: Reply) -> tuple[MessageRef, ...]:
+        for attempt in range(_SEND_TRIES):
+            try:
+                return await stream.finish(reply)
+            except RetriableError as error:
+                if attempt == _SEND_TRIES - 1:
+                    raise
+                await self._clock.sleep(max(error.retry_after, 2.0**attempt))
+        raise AssertionError("unreachable")
+
+
+def _conversation(channel: ChannelRef, talker: UserRef) -> str:
+    place = (channel.connector, channel.account, channel.id, channel.thread)
+    return "\n".join((*place, talker.account, talker.id))
+
+
+def _seed(seed: int, event: Event) -> int:
+    digest = hashlib.sha256(f"{seed}\0{event.event_id}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF

@@ -1,0 +1,277 @@
+"""The pipeline: ignore bots → dedupe → pair → authorize → message | rating | press | command | capture.
+
+`submit` decides and stores; nothing slow happens in it. What an event sets off (an answer, a
+command) runs after the commit, from the inbox, so that a crash in between loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Container, Sequence
+from dataclasses import replace
+from typing import Any
+
+import aiosqlite
+
+from goodbot.access.admission import Admission
+from goodbot.access.authorization import Authorization, person
+from goodbot.access.limits import Quotas
+from goodbot.api.events import (
+    CaptureEvent,
+    ChannelKind,
+    Event,
+    Outcome,
+    PressEvent,
+    RatingEvent,
+    RatingKind,
+    Receipt,
+)
+from goodbot.api.notice import Notice
+from goodbot.api.plugins import PluginHost
+from goodbot.base.clock import Clock
+from goodbot.base.errors import StoreError
+from goodbot.conversation import sanitize
+from goodbot.conversation.captures import Captured, Capturing
+from goodbot.conversation.notifications import Progress
+from goodbot.conversation.ratings import Ratings
+from goodbot.learning.training import unavailability
+from goodbot.store import Store, inbox
+from goodbot.store.training_pool import Pool
+
+logger = logging.getLogger(__name__)
+
+_STALE_SECONDS = 600.0
+"""A question that waited longer for a restart, the model's absences aside, is not answered any more."""
+_REFUSALS = (Outcome.CONFLICT, Outcome.DENIED, Outcome.FAILED)
+
+Work = Callable[[Event], Awaitable[None]]
+Tell = Callable[[Notice], Awaitable[None]]
+
+
+class Dispatcher:
+    """Takes events in; `wire` says what happens to them after the commit."""
+
+    def __init__(
+        self, *, store: Store, authorization: Authorization, plugins: PluginHost, clock: Clock,
+        pool: Pool, min_ratings: int, quotas: Quotas, schedule: str = "auto",
+        vocabulary: int = 0,
+    ) -> None:  # fmt: skip
+        """`vocabulary`: so many token ids the base model has; 0: not known."""
+        self._store = store
+        self.quotas = quotas
+        self._authorization = authorization
+        self._plugins = plugins
+        self._clock = clock
+        self._pool = pool
+        self.progress = Progress(pool, min_ratings, schedule)
+        self._admission = Admission(authorization, quotas, clock)
+        self._ratings = Ratings(
+            authorization=authorization, admission=self._admission, progress=self.progress,
+            clock=clock, pool=pool,
+        )  # fmt: skip
+        self.rate, self.taint = self._ratings.rate, self._ratings.taint
+        self._capturing = Capturing(
+            authorization=authorization, admission=self._admission, plugins=plugins, clock=clock,
+            pool=pool, vocabulary=vocabulary,
+        )  # fmt: skip
+        self._commands: asyncio.Queue[Event] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
+        self._late: list[Event] = []
+
+    def wire(
+        self, *, answer: Work, command: Work, acknowledge: Callable[[Event, Receipt], Awaitable[None]],
+        rated: Callable[[], None], talked: Callable[[], None], tell: Tell | None = None,
+        put_back: Work | None = None,
+    ) -> None:  # fmt: skip
+        """Say what follows a commit; these parts need the dispatcher themselves."""
+        self._answer = answer
+        self._put_back = put_back
+        self._command = command
+        self.acknowledge = acknowledge
+        self.rated = rated
+        self._talked = talked
+        self._tell = tell
+
+    async def submit(
+        self, events: Sequence[Event], connector: str, cursor: str | None = None, *,
+        anywhere: bool = False,
+    ) -> tuple[Receipt, ...]:  # fmt: skip
+        """Take events in; returns after one commit of all of them and the cursor.
+
+        `anywhere`: its people may rate what they see of other connectors, too (INBOX).
+        Raises StoreError when nothing was stored.
+        """
+        refused = [sanitize.refused(event) for event in events]
+        events = [
+            event if wrong else sanitize.storable(event)
+            for event, wrong in zip(events, refused, strict=True)
+        ]
+        changed = {
+            sanitize.place(event) for event in events if sanitize.is_rating(event, RatingKind.RATE)
+        }
+        captured: list[Captured] = []
+
+        async def operation(db: aiosqlite.Connection) -> list[Receipt]:
+            receipts = list[Receipt]()
+            of_one = dict[str, Receipt]()  # what was refused of a request; the rest goes with it
+            for event, wrong in zip(events, refused, strict=True):
+                if (before := of_one.get(event.digest)) is not None:
+                    receipts.append(replace(before, event_id=event.event_id))
+                    continue
+                receipt = wrong or await self._take(db, event, changed, anywhere, captured)
+                receipts.append(receipt)
+                if event.digest and receipt.outcome in _REFUSALS:
+                    of_one[event.digest] = receipt
+            if cursor is not None:
+                await inbox.set_cursor(db, connector, cursor)
+            return receipts
+
+        async def store_and_follow_up() -> tuple[Receipt, ...]:
+            receipts = await self._store.write(operation, quick=True)
+            if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
+                await self._authorization.refresh(self._store)
+            for event, receipt in zip(events, receipts, strict=True):
+                if not (receipt.duplicate or receipt.outcome is Outcome.CONFLICT):
+                    self._follow_up(event, receipt)
+            for one in captured:
+                self._follow_capture(one)
+            return tuple(receipts)
+
+        if self._closed:
+            raise StoreError("goodbot is stopping: nothing was stored")
+        # A caller that is cancelled (its HTTP client has hung up, say) leaves a commit behind
+        # that a replay finds: what follows from it must happen all the same.
+        task = asyncio.create_task(store_and_follow_up(), name="submit")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def _take(
+        self, db: aiosqlite.Connection, event: Event, changed: Container[object], anywhere: bool,
+        captured: list[Captured],
+    ) -> Receipt:  # fmt: skip
+        """Everything that is decided about one event, inside the transaction."""
+        if event.user.is_bot:
+            return Receipt(event_id=event.event_id, outcome=Outcome.IGNORED)
+        if event.channel.kind is ChannelKind.ENCRYPTED:  # what we could not keep to ourselves
+            return Receipt(event_id=event.event_id, outcome=Outcome.DENIED)
+        if isinstance(event, RatingEvent):
+            moved = (
+                sanitize.is_rating(event, RatingKind.RETRACT) and sanitize.place(event) in changed
+            )
+            return await self.rate(db, event, moved=moved, anywhere=anywhere)
+        if isinstance(event, CaptureEvent):
+            captured.append(one := await self._capturing.take(db, event))
+            await self.taint(db, one.changes)
+            return one.receipt
+        known = await inbox.receipt(db, event)
+        if known is not None:
+            return sanitize.again(event, known)
+        receipt = await self._admission.decide(db, event)
+        open_ = receipt.outcome is Outcome.ACCEPTED
+        if open_ or receipt.text:
+            work = sanitize.to_do(event, receipt)
+            await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)
+        return receipt
+
+    def _follow_capture(self, captured: Captured) -> None:
+        if captured.changes:
+            self.rated()
+        if captured.turn is not None and self._plugins.observed("on_turn"):
+            self._spawn(self._plugins.on_turn(captured.turn), "on_turn")
+
+    def _follow_up(self, event: Event, receipt: Receipt) -> None:
+        if isinstance(event, CaptureEvent):
+            return
+        if isinstance(event, RatingEvent):
+            if receipt.outcome is Outcome.ACCEPTED:
+                self.rated()
+                if self._plugins.observed("on_rating"):
+                    self._spawn(self._plugins.on_rating(event, receipt), "on_rating")
+            self._spawn(self.acknowledge(event, receipt), "acknowledge")
+            for notice in self.progress.due(event):
+                if self._tell is not None:
+                    self._spawn(self._tell(notice), "tell")
+        elif receipt.outcome is Outcome.ACCEPTED:
+            work = sanitize.to_do(event, receipt)
+            if isinstance(work, PressEvent):  # the platform waits, the answer takes its time
+                self._spawn(self.acknowledge(event, receipt), "acknowledge")
+            self._start(work)
+        elif receipt.text or isinstance(event, PressEvent):
+            if receipt.outcome is Outcome.PAIRED:
+                logger.info("paired: you are its owner (%s)", person(event.user))
+            self._spawn(self.acknowledge(event, receipt), "acknowledge")
+
+    def _start(self, event: Event) -> None:
+        if sanitize.is_command(event):
+            self._commands.put_nowait(event)
+        else:
+            self._talked()
+            self._spawn(self._answer(event), "answer")
+
+    def _spawn(self, work: Awaitable[None], name: str) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception:
+                logger.exception("%s failed", name)
+
+        task = asyncio.create_task(guarded(), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @property
+    def answering(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return any(task.get_name() == "answer" for task in self._tasks)
+
+    async def loop(self) -> None:
+        """Run commands one after the other, in the order in which they came."""
+        while True:
+            event = await self._commands.get()
+            try:
+                await self._command(event)
+            except Exception:
+                logger.exception("a command failed")
+            finally:
+                self._commands.task_done()
+
+    async def unfinished(self) -> list[Event]:
+        """What was accepted but not done when the last process ended; old questions are let go.
+
+        Under an old press half of another answer may stand: `resume` has the earlier one put back.
+        To be asked before the connectors start: what comes in later is not to be done twice.
+        """
+        result: list[Event] = []
+        now, away = self._clock.now(), await self._store.read(unavailability.read)
+        for event, received_at in await self._store.read(inbox.unfinished):
+            stale = away.waited(received_at, now) > _STALE_SECONDS
+            if stale and isinstance(event, PressEvent) and not sanitize.is_command(event):
+                self._late.append(event)
+            elif stale and not sanitize.is_command(event):
+                await self._store.write(lambda db, e=event: inbox.close(db, e))
+            else:
+                result.append(event)
+        return result
+
+    def resume(self, events: Sequence[Event]) -> None:
+        """At start: go on with what `unfinished` has found."""
+        for event in events:
+            self._start(event)
+        for event in self._late:
+            if self._put_back is not None:
+                self._spawn(self._put_back(event), "answer")
+
+    async def drain(self, seconds: float) -> None:
+        """At stop: take nothing more in, give answers under way a moment, then cancel them.
+
+        The inbox keeps what was cancelled.
+        """
+        self._closed = True
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,274 @@
+"""What owners are told of trainings and of contradicting ratings: privately, wherever it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from goodbot.access.direct_message import Courier
+from goodbot.api.hookspecs import hookimpl
+from goodbot.api.notice import Notice
+from goodbot.base.clock import Clock, woken
+from goodbot.base.errors import boundary
+from goodbot.base.suggest import version_name
+from goodbot.conversation.notifications import serving
+from goodbot.conversation.notifications.alarms import advised
+from goodbot.learning.adapters import AdapterRegistry, lineage
+from goodbot.learning.training.readiness import Readiness
+from goodbot.store import (
+    Store,
+    adapters,
+    canaries,
+    comparisons,
+    news,
+    quarantined,
+    runs,
+    settings,
+    vote_history,
+)
+from goodbot.store.adapters import PINNED, AdapterRow
+from goodbot.store.training_pool import Pool
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 60.0
+_TEACHES = (
+    "What you have rated in private waited, since I talk to others, too. It teaches me now, and others "
+    "hear what I learn: `/rl share off` keeps your private chats out."
+)
+_RUNS = 10
+_OLD_SECONDS = 86400.0
+
+
+class OwnerNews:
+    """Looks at the last runs and ratings and tells what no owner has heard yet.
+
+    It decides by the store alone, not by events: what ended just before a crash is told at the
+    next start, and an owner whose terminal was closed hears of it when it opens, for a day.
+    """
+
+    def __init__(
+        self, *, store: Store, registry: AdapterRegistry, courier: Courier, clock: Clock,
+        owners: Callable[[], Sequence[str]], readiness: Callable[[], Awaitable[Readiness]],
+        pool: Pool,
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._registry = registry
+        self._courier = courier
+        self._clock = clock
+        self._owners = owners
+        self._readiness = readiness
+        self._pool = pool
+        self._all_know = False
+        """Nobody is left who is to hear that their private chats teach."""
+        self._wake = asyncio.Event()
+        self._looked_at: tuple[int, int] | None = None
+
+    @hookimpl
+    def on_training_finished(self) -> None:
+        """Look soon."""
+        self._wake.set()
+
+    @hookimpl
+    def on_adapter_activated(self) -> None:
+        """Look soon."""
+        self._wake.set()
+
+    async def loop(self) -> None:
+        """Until cancelled."""
+        while True:
+            self._wake.clear()
+            with boundary(logger, "telling the owners"):
+                await self.look()
+            await woken(self._wake, self._clock, _LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Tell every owner what they have not heard yet, the oldest first."""
+        await self._look_at_runs()
+        await self._look_at_what_is_left_out()
+        await self._look_at_serving()
+        await self._look_at_ratings()
+        await self._look_at_consent()
+
+    async def _look_at_runs(self) -> None:
+        last = await self._store.read(lambda db: runs.last_runs(db, self._registry.scope, _RUNS))
+        found = [run for run in last if run.finished_at is not None]
+        rows = {row.run: row for row in await self._registry.rows()}
+        active = await self._registry.active()
+        for number, run in reversed(list(enumerate(found))):
+            row = rows.get(run.id)
+            for owner in self._owners():
+                if owner in self._courier.watching:
+                    continue
+                key = news_key(run.id, owner)
+                if run.state == "released" and row is not None and row.version != active:
+                    if await self._store.read(lambda db, k=key: news.told(db, k)):
+                        now = await self._registry.wanted()
+                        await self._tell(f"withdrawn {key}", owner, withdrawn(row, now))
+                elif text := await self._verdict(found, number, row, active):
+                    await self._tell(key, owner, text)
+
+    async def _look_at_what_is_left_out(self) -> None:
+        """Name once who sent what a round had to go without."""
+        since = self._clock.now() - _OLD_SECONDS
+        model = self._registry.model
+        for one in await self._store.read(lambda db: quarantined.sent(db, model, since)):
+            for owner in self._owners():
+                await self._tell(f"aside {one.run} {one.sender} {owner}", owner, without(one))
+
+    async def _look_at_serving(self) -> None:
+        rows, active = await self._registry.rows(), await self._registry.active()
+        scope, model = self._registry.scope, self._registry.model
+        trial = await self._store.read(lambda db: canaries.last(db, scope, model))
+        now_so = dict(serving.unserved(rows, active))
+        for key in await self._store.read(lambda db: news.told_of(db, "unserved")):
+            if key.rpartition(" ")[0] not in now_so:
+                await self._courier.over(key)
+        for subject, text in (*now_so.items(), *serving.ended(trial, self._clock.now())):
+            for owner in self._owners():
+                await self._tell(f"{subject} {owner}", owner, text)
+
+    async def _look_at_ratings(self) -> None:
+        """Tell once of ratings that have begun to contradict; looks only when there are new ones.
+
+        Which rating has set an alarm off changes while it is on, so the key does not name it.
+        """
+        newest = await self._store.read(vote_history.newest)
+        if newest == self._looked_at:
+            return
+        found = await self._store.read(lambda db: vote_history.alarmed(db, self._registry.scope))
+        on = {f"alarm {alarm.against} {alarm.rater}": alarm for alarm in found}
+        for key in await self._store.read(lambda db: news.told_of(db, "alarm")):
+            if key.rpartition(" ")[0] not in on:
+                await self._courier.over(key)
+        for subject, alarm in on.items():
+            for owner in self._owners():
+                await self._tell(f"{subject} {owner}", owner, advised(alarm))
+        self._looked_at = newest if not found else None
+
+    async def _look_at_consent(self) -> None:
+        """Tell those once whose private ratings waited in an older goodbot, and count now."""
+        if self._all_know:
+            return
+        since = str(self._clock.now())
+        if not await self._store.read(lambda db: settings.switch(db, news.TEACHING_SINCE)):
+            await self._store.write(lambda db: settings.set_switch(db, news.TEACHING_SINCE, since))
+        keys = {
+            f"teaching {owner}": owner
+            for owner in await self._store.read(lambda db: news.waited(db, self._pool))
+        }
+        for key, owner in keys.items():
+            await self._tell(key, owner, _TEACHES)
+        heard = [await self._store.read(lambda db, k=key: news.told(db, k)) for key in keys]
+        self._all_know = all(heard)
+
+    async def _tell(self, key: str, owner: str, text: str) -> None:
+        await self._courier.tell(Notice(key=key, person=owner, text=text))
+
+    async def text(self, run: int) -> str:
+        """What owners are told of a run that has just ended; empty for nothing. Raises StoreError."""
+        last = await self._store.read(lambda db: runs.last_runs(db, self._registry.scope, _RUNS))
+        found = [one for one in last if one.finished_at is not None]
+        rows = {row.run: row for row in await self._registry.rows()}
+        active = await self._registry.active()
+        for number, one in enumerate(found):
+            if one.id == run:
+                return await self._verdict(found, number, rows.get(run), active)
+        return ""
+
+    async def _verdict(
+        self, found: Sequence[runs.Run], number: int, row: AdapterRow | None, active: int
+    ) -> str:
+        """What to say of a run, empty for nothing: its owner stopped it, or it is an old story."""
+        run = found[number]
+        since = self._clock.now() - _OLD_SECONDS
+        if run.finished_at is None:
+            return ""
+        if run.finished_at < since and not (row and await self._has_waited(row.version, since)):
+            return ""
+        if run.state == "activated" and row is not None and row.version == active:
+            made_of = await self._store.read(lambda db: news.material(db, [run.id]))
+            return live(row.version, made_of, run.reason)
+        if run.state == "activated" and row is not None and row.waits == PINNED:
+            return lineage.waits(row.version, active)
+        if run.state == "activated" and row is not None and row.waits == adapters.CANARY:
+            return (
+                f"v{row.version} has passed its gate, and is tried on a share of the conversations: "
+                f"what people say of it decides.\n{run.reason}"
+            )
+        if number == 0 and run.state in ("refused", "failed"):
+            readiness = await self._readiness()
+            again = run.state == "failed" and [r.state for r in found[1:2]] == ["failed"]
+            if again and readiness.due:
+                return ""  # the first of several tries was told, and the last will be
+            return in_vain(run, active, readiness)
+        return ""
+
+    async def _has_waited(self, version: int, since: float) -> bool:
+        """Whether it went live after `since` because its owners had not found it worse."""
+        pool = Pool(scope=self._registry.scope, model=self._registry.model, owners=())
+        last = await self._store.read(lambda db: comparisons.last(db, pool, since))
+        return last is not None and (last.new, last.held, last.state) == (version, True, "passed")
+
+
+def news_key(run: int, owner: str) -> str:
+    """Under which it is kept that an owner has heard of a run."""
+    return f"news run {run} {owner}"
+
+
+def live(version: int, made_of: news.Material, reason: str) -> str:
+    """A new version answers."""
+    return (
+        f"v{version} is live. It learnt from {_learnt(made_of)}.\n{reason}\n"
+        "`/rl why` shows before and after, `/rl rollback` takes it back."
+    )
+
+
+def in_vain(run: runs.Run, active: int, readiness: Readiness) -> str:
+    """A run was refused or has failed."""
+    why = readiness.why.rpartition("); ")[2]  # without the reason, which is told here
+    next_ = "it is tried again by itself" if readiness.due else why
+    what = "The gate refused the new version" if run.state == "refused" else "A training failed"
+    return (
+        f"{what}: {run.reason.rstrip('.')}.\n{version_name(active, begins=True)} goes on answering. "
+        f"Next: {next_.rstrip('.')}."
+    )
+
+
+def withdrawn(row: AdapterRow, active: int) -> str:
+    """A version that was live is not to be used any more."""
+    return f"v{row.version} is withdrawn: {row.tainted}. {version_name(active, begins=True)} answers now."
+
+
+def without(sent: quarantined.Sent) -> str:
+    """A run has gone on without somebody's answers."""
+    what = "1 answer" if sent.answers == 1 else f"{sent.answers} answers"
+    whose = f"that {sent.sender} sent" if sent.captured else f"to {sent.sender}"
+    return (
+        f"Run {sent.run} went without {what} {whose}: {sent.reason}. All others train. "
+        f"`release` lets them in again; `/rl people revoke {sent.sender}` takes the grant away."
+    )
+
+
+def counted(made_of: news.Material) -> str:
+    """`32 rated answers of 2 people (20 good, 12 bad; 9 by other models)`: what was learnt from."""
+    total = made_of.trained
+    answers = "rated answer" if total == 1 else "rated answers"
+    middle = total - made_of.good - made_of.bad
+    between = f", {middle} in between" if middle else ""
+    people = f" of {made_of.raters} people" if made_of.raters > 1 else ""
+    others = f"; {made_of.off_policy} by other models" if made_of.off_policy else ""
+    return f"{total} {answers}{people} ({made_of.good} good, {made_of.bad} bad{between}{others})"
+
+
+def kept(made_of: news.Material) -> str:
+    """`8 more were kept to check it`; empty where none were."""
+    if not made_of.held_out:
+        return ""
+    return f"{made_of.held_out} more {'was' if made_of.held_out == 1 else 'were'} kept to check it"
+
+
+def _learnt(made_of: news.Material) -> str:
+    more = kept(made_of)
+    return counted(made_of) + (f"; {more}" if more else "")

@@ -1,0 +1,48 @@
+"""One answer as the person sees it who asked for it, and what they said of it."""
+
+from __future__ import annotations
+
+import aiosqlite
+
+from goodbot.access.authorization import Authorization, Grant, person
+from goodbot.api.events import RatingKind, UserRef
+from goodbot.api.turns import OwnTurn
+from goodbot.store import feedback, ledger, people, turns
+from goodbot.store.query import fetch
+
+
+async def own_turn(
+    db: aiosqlite.Connection, authorization: Authorization, user: UserRef, id_: str, *,
+    all_here: bool = False,
+) -> OwnTurn | None:  # fmt: skip
+    """A turn that `user` has asked for or reported; None for any other, and for one that is gone.
+
+    `all_here`: an owner is shown all of that connector's.
+    """
+    turn = await turns.get(db, id_)
+    if turn is None:
+        return None
+    here = turn.channel.connector == user.connector and turn.channel.account == user.account
+    own = here and turn.talker.id == user.id
+    owner = all_here and here and authorization.may(user, Grant.ADMINISTER)
+    if not (own or owner or await _reported(db, user, id_)):
+        return None
+    who = await people.identity(db, person(user))
+    label = (await ledger.labels(db, id_)).get(who)
+    said = [one for one in await feedback.remarks(db, [id_]) if one.rater == person(user)]
+    typed = [one.text for one in said if one.kind is RatingKind.BETTER]
+    return OwnTurn(
+        turn=turn, score=label[0] if isinstance(label, list) else label,
+        comments=tuple(one.text for one in said if one.kind is RatingKind.COMMENT),
+        better=typed[-1] if typed else None,
+    )  # fmt: skip
+
+
+async def _reported(db: aiosqlite.Connection, user: UserRef, turn: str) -> bool:
+    """Whether their program has seen it, too, though another one reported it first."""
+    rows = await fetch(
+        db,
+        "SELECT 1 FROM traces WHERE turn = ? AND (connector, account, channel) = (?, ?, ?) LIMIT 1",
+        (turn, user.connector, user.account, user.id),
+    )
+    return bool(rows)

@@ -1,0 +1,103 @@
+"""What becomes of a rating event: who may rate what, the ledger, and what the rater is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import aiosqlite
+
+from goodbot.access import strangers
+from goodbot.access.admission import Admission
+from goodbot.access.authorization import Authorization, Grant, person
+from goodbot.access.inbox import shown
+from goodbot.api.actions import retry_row
+from goodbot.api.events import Button, Outcome, RatingEvent, RatingKind, Receipt
+from goodbot.base.clock import Clock
+from goodbot.conversation import sanitize
+from goodbot.conversation.notifications import Progress
+from goodbot.store import adapters, ledger, placing, retries
+from goodbot.store.ledger import LabelChange
+from goodbot.store.training_pool import Pool
+
+
+class Ratings:
+    """Appends rating events and folds them, within the caller's transaction."""
+
+    def __init__(
+        self, *, authorization: Authorization, admission: Admission, progress: Progress,
+        clock: Clock, pool: Pool,
+    ) -> None:  # fmt: skip
+        self._authorization = authorization
+        self._admission = admission
+        self._progress = progress
+        self._clock = clock
+        self._pool = pool
+
+    async def rate(
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str | None = None, *,
+        moved: bool = False, anywhere: bool = False,
+    ) -> Receipt:  # fmt: skip
+        """Append one rating event and fold it. Part of a transaction of the caller's.
+
+        `turn` is given by a command that has found it already; else the event names it. `moved` as
+        in `retries.meant`, `anywhere` as in `Dispatcher.submit`.
+        """
+        found = await ledger.find(db, event, moved=moved)
+        if found.receipt is not None:
+            return sanitize.again(event, found.receipt)
+        if not self._authorization.may(event.user, Grant.RATE):
+            return await self._refuse_rating(db, event)
+        here = turn or found.turn
+        turn = here or (await shown(db, self._authorization, event) if anywhere else None)
+        if turn is None and (found.known or not (event.message_id or event.retracts)):
+            return Receipt(
+                event_id=event.event_id, outcome=Outcome.UNKNOWN_TARGET,
+                text="That is not one of my answers.",
+            )  # fmt: skip
+        if event.kind in (RatingKind.COMMENT, RatingKind.BETTER) and (
+            wrong := sanitize.unfit(event.text)
+        ):
+            return Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=wrong)
+        receipt = Receipt(
+            event_id=event.event_id,
+            outcome=Outcome.ACCEPTED if turn else Outcome.UNKNOWN_TARGET,
+            turn=turn or "",
+        )
+        rater, now = person(event.user), self._clock.now()
+        event = await placing.placed(db, event, turn, rater, heard=found.heard)
+        change = await ledger.insert(
+            db, event, turn, rater, receipt, now, overtaken=found.overtaken
+        )
+        await self.taint(db, [change] if change else [])
+        if turn is not None:  # the effect can be told only now
+            effect = await self._progress.effect(db, event, turn, rater, change)
+            again = await self._again(db, event, turn) if here else ()  # one tries again there
+            receipt = replace(receipt, text=effect.text, offer=(*again, *effect.offer))
+            await ledger.set_receipt(db, event, receipt)
+        return receipt
+
+    async def _again(
+        self, db: aiosqlite.Connection, event: RatingEvent, turn: str
+    ) -> tuple[Button, ...]:
+        """Another answer, for who has called the one that stands there bad and may talk there."""
+        bad = event.kind is RatingKind.RATE and (event.value or 0.0) < 0
+        if not bad or not await self._admission.may_talk(db, event):
+            return ()
+        return () if await retries.replaced(db, turn) else retry_row()
+
+    async def _refuse_rating(self, db: aiosqlite.Connection, event: RatingEvent) -> Receipt:
+        """Strangers' reactions vanish; a talker who pressed a button is told who teaches."""
+        deliberate = not event.source.startswith("reaction")
+        text = ""
+        if deliberate:
+            talks = await self._admission.may_talk(db, event)
+            text = await strangers.who_teaches(db, event.user, event.channel, talks=talks)
+        return Receipt(event_id=event.event_id, outcome=Outcome.DENIED, text=text)
+
+    async def taint(self, db: aiosqlite.Connection, changes: Sequence[LabelChange]) -> None:
+        """Adapters trained on labels that have changed are marked; the scheduler heals that."""
+        reason = "a rating that it was trained on has changed"
+        for change in changes:
+            if change.claimed:
+                await adapters.taint(db, self._pool.scope, change.turn, reason)

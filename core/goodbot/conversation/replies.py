@@ -1,0 +1,175 @@
+"""What waits in the inbox for an answer: messages, and presses that ask for another answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+from goodbot.access.admission import REPLACED
+from goodbot.access.authorization import person
+from goodbot.api import actions
+from goodbot.api.events import ChannelRef, Event, MessageEvent, Outcome, PressEvent, Receipt
+from goodbot.api.model import ResolvedModel
+from goodbot.api.turns import Turn, ids, turn_id
+from goodbot.base.errors import ConnectorError, ServerError
+from goodbot.conversation.generate import Asked, Writer
+from goodbot.conversation.ingest import Dispatcher
+from goodbot.inference import prompts
+from goodbot.inference.prompts import Room, TooLongError
+from goodbot.learning.training.settings import shape
+from goodbot.store import Store, retries, turns
+from goodbot.store.retries import Retry
+
+logger = logging.getLogger(__name__)
+
+_NO_MODEL = "I cannot answer right now: my model is not running. Please try again in a moment."
+_REFUSED = "I cannot answer that: my model's server refuses it. Whoever runs me sees why with `/rl status`."
+_FORGOTTEN = (
+    "Somebody was forgotten while I answered, and this answer with them. Ask again if you like."
+)
+_BROKEN = "Something went wrong here; the owner can find it in the log."
+_LATE = "I was away before I had another answer: ask me once more."
+_UNSENT = "I have another answer, but could not put it there: ask me once more."
+
+
+class Answers:
+    """Answers one at a time in each conversation, in their order."""
+
+    def __init__(
+        self, *, store: Store, writer: Writer, dispatcher: Dispatcher, model: ResolvedModel
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._dispatcher = dispatcher
+        self._config = writer.config
+        self._connectors = writer.connectors
+        self._room = Room.of(shape(model.path), writer.config)
+        self._places: weakref.WeakValueDictionary[tuple[str, ...], asyncio.Lock] = (
+            weakref.WeakValueDictionary()
+        )
+
+    async def answer(self, event: Event) -> None:
+        """Do what one event of the inbox asks for, and close it there."""
+        if isinstance(event, MessageEvent):
+            async with self._place(event.channel):
+                await self._message(event)
+        elif isinstance(event, PressEvent):
+            await self._pressed(event)
+
+    async def put_back(self, event: Event) -> None:
+        """Close a press that waited too long: the answer that it was to replace comes back.
+
+        Unless the new one was stored: then that is shown.
+        """
+        if isinstance(event, PressEvent):
+            await self._pressed(event, late=True)
+
+    async def _pressed(self, event: PressEvent, *, late: bool = False) -> None:
+        earlier = await self._store.read(lambda db: turns.get(db, event.turn))
+        if earlier is None:
+            return await self._decline(event, REPLACED)
+        async with self._place(earlier.channel):
+            await self._again(event, earlier, late=late)
+
+    def _place(self, channel: ChannelRef) -> asyncio.Lock:
+        place = (channel.connector, channel.account, channel.id, channel.thread)
+        return self._places.setdefault(place, asyncio.Lock())
+
+    async def _message(self, event: MessageEvent) -> None:
+        stream = self._connectors[event.channel.connector].stream(event.channel, event.message_id)
+        async with _unbroken(stream.cancel):
+            turn = await self._stored(event)
+            if turn is None:
+                try:
+                    turn = await self._writer.write(await self._asked(event), stream)
+                except (ServerError, TooLongError) as error:
+                    await stream.cancel(_told(error, event))
+                    return await self._writer.close(event)
+                if turn is None:
+                    return await stream.cancel(_FORGOTTEN)
+            await self._writer.deliver(event, turn, stream, event.message_id)
+
+    async def _asked(self, event: MessageEvent) -> Asked:
+        """The message after what was said before in its conversation. Raises TooLongError."""
+        limit = self._config.history
+        earlier = (
+            await self._store.read(lambda db: turns.conversation(db, event.channel, limit))
+            if limit
+            else []
+        )
+        text = prompts.question(event.text, event.attachments)
+        prompt = prompts.compose(self._config.system_prompt, earlier, text, self._room)
+        return Asked(event=event, channel=event.channel, talker=event.user, prompt=prompt)
+
+    async def _again(self, event: PressEvent, earlier: Turn, *, late: bool) -> None:
+        """Another answer in the place of `earlier`, which comes back where there is none."""
+        turn = await self._stored(event)
+        shown = await self._store.read(lambda db: retries.standing(db, earlier.id))
+        if not shown:  # two pressed at once, or it was forgotten while this one waited
+            return await self._decline(event, REPLACED)
+        stream = self._connectors[earlier.channel.connector].replace(shown, earlier.channel)
+
+        async def back(reason: str) -> None:
+            await self._writer.send(event, stream, self._writer.reply(earlier))
+            await self._decline(event, reason)
+
+        async with _unbroken(back):
+            if turn is None and late:
+                return await back(_LATE)
+            if turn is None:
+                try:
+                    asked = await self._asked_again(event, earlier)
+                    turn = await self._writer.write(asked, stream)
+                except (ServerError, TooLongError) as error:
+                    return await back(_told(error, event))
+                if turn is None:
+                    there = await self._store.read(lambda db: turns.get(db, earlier.id))
+                    return await (back if there else stream.cancel)(_FORGOTTEN)
+            if not await self._writer.deliver(event, turn, stream, ""):
+                await self._decline(event, _UNSENT)
+
+    async def _asked_again(self, event: PressEvent, earlier: Turn) -> Asked:
+        """Raises TooLongError."""
+        hint = actions.hint(event.action)
+        assert hint is not None  # noqa: S101  it was looked at before it was let in
+        before = await self._store.read(lambda db: retries.line(db, earlier.id))
+        retry = Retry(
+            turn=turn_id(event), instead_of=earlier.id, depth=len(before) + 1,
+            hint=event.action.partition(":")[2], asked_by=person(event.user), asked=event.order,
+        )  # fmt: skip
+        return Asked(
+            event=event, channel=earlier.channel, talker=earlier.talker, retry=retry,
+            prompt=prompts.again(earlier, hint, self._room),
+        )  # fmt: skip
+
+    async def _stored(self, event: Event) -> Turn | None:
+        """The answer that was stored before a crash."""
+        return await self._store.read(lambda db: turns.get(db, turn_id(event)))
+
+    async def _decline(self, event: PressEvent, reason: str) -> None:
+        receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=reason)
+        await self._writer.close(event, receipt)
+        await self._dispatcher.acknowledge(event, receipt)
+
+
+def _told(error: Exception, event: Event) -> str:
+    """What a person is told of an answer that does not come."""
+    if isinstance(error, TooLongError):
+        text = str(error)
+        return f"{text[0].upper()}{text[1:]}."
+    logger.error("no answer: %s", error, extra=ids(event))
+    return _REFUSED if isinstance(error, ServerError) and error.refused else _NO_MODEL
+
+
+@contextlib.asynccontextmanager
+async def _unbroken(cancel: Callable[[str], Awaitable[None]]) -> AsyncGenerator[None]:
+    """Whatever goes wrong unexpectedly, the person is not left waiting."""
+    try:
+        yield
+    except Exception:
+        with contextlib.suppress(ConnectorError):
+            await cancel(_BROKEN)
+        raise

@@ -1,0 +1,116 @@
+"""Events as they come in: made fit to be stored, and told apart. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from goodbot.api import actions
+from goodbot.api.events import (
+    CaptureEvent,
+    CommandEvent,
+    Event,
+    MessageEvent,
+    Outcome,
+    PressEvent,
+    RatingEvent,
+    RatingKind,
+    Receipt,
+)
+from goodbot.base.redact import redact
+from goodbot.base.text import clean
+from goodbot.conversation import capture_rules
+
+_LONGEST = 10_000
+"""Characters of a reason or of a better answer: no answer of ours gets as long."""
+_LONGEST_ID = 512
+"""Characters of an id, a trace, a digest or a model's name."""
+_IDS = ("event_id", "digest", "message_id", "turn", "trace", "retracts", "model")
+E = TypeVar("E", bound=Event)
+_NAMES, _NAME = 10, 80
+"""Of the files that came with a message, so many are named, with so many characters."""
+
+
+def refused(event: Event) -> Receipt | None:
+    """The receipt of an event that cannot be stored as it is, with the reason; None: it can."""
+    wrong = _wrong_id(event)
+    if not wrong and isinstance(event, CaptureEvent):
+        wrong = capture_rules.unfit(event)
+    if not wrong:
+        return None
+    return Receipt(event_id=event.event_id[:_LONGEST_ID], outcome=Outcome.FAILED, text=wrong)
+
+
+def _wrong_id(event: Event) -> str:
+    for name in _IDS:
+        value = getattr(event, name, "")
+        if len(value) > _LONGEST_ID:
+            return f"Its {name} is too long: at most {_LONGEST_ID} characters."
+        if not value.isascii() and value != clean(value):
+            return f"Its {name} is no text: it has half a character in it."
+    return "" if event.event_id else "It has no event_id."
+
+
+def again(event: Event, known: Receipt) -> Receipt:
+    """What a replay gets: the receipt of then, unless its id was used for something else."""
+    if not event.digest or not known.digest or event.digest == known.digest:
+        return known
+    return Receipt(
+        event_id=event.event_id, outcome=Outcome.CONFLICT,
+        text="This id was used before for something else, so nothing was stored: use a new one.",
+    )  # fmt: skip
+
+
+def storable(event: E) -> E:
+    """The event with its foreign words such as a database takes them; a poison one comes for ever.
+
+    Keys and tokens in what was said are masked.
+    """
+    if isinstance(event, CaptureEvent):
+        return capture_rules.storable(event)
+    words: dict[str, Any] = {
+        name: clean(text)
+        for name in ("text", "name", "args", "action")
+        if isinstance(text := getattr(event, name, None), str) and not text.isascii()
+    }
+    for name in ("text", "name", "args"):
+        said = words.get(name, getattr(event, name, ""))
+        if (masked := redact(said)) != said:
+            words[name] = masked
+    if isinstance(event, MessageEvent) and event.attachments:
+        names = (
+            " ".join(redact(clean(name)).split())[:_NAME] for name in event.attachments[:_NAMES]
+        )
+        words["attachments"] = tuple(names)
+    return replace(event, **words) if words else event
+
+
+def to_do(event: Event, receipt: Receipt) -> Event:
+    """What waits in the inbox: with a press on a button, the answer that it was found to mean."""
+    retried = isinstance(event, PressEvent) and receipt.turn
+    return replace(event, turn=receipt.turn) if retried else event
+
+
+def is_command(event: Event) -> bool:
+    """Whether it is a command, typed or pressed."""
+    return isinstance(event, CommandEvent) or (
+        isinstance(event, PressEvent) and actions.is_command(event)
+    )
+
+
+def is_rating(event: Event, kind: RatingKind) -> bool:
+    """Whether it is a rating event of this kind."""
+    return isinstance(event, RatingEvent) and event.kind is kind
+
+
+def place(event: Event) -> object:
+    """Who touched which message when: the same for both halves of a reaction that was changed."""
+    message = event.message_id if isinstance(event, RatingEvent) else ""
+    return (event.user.id, event.channel.id, message, event.order.time_ms)
+
+
+def unfit(text: str) -> str:
+    """Why a reason or a better answer cannot be kept, in one sentence; empty if it can."""
+    if not text.strip():
+        return "There was nothing in it: say it in a few words."
+    return f"That is too long: at most {_LONGEST} characters." if len(text) > _LONGEST else ""

@@ -1,0 +1,1 @@
+"""One running goodbot: its parts put together, its connectors, its HTTP server and its control socket."""

@@ -1,0 +1,300 @@
+"""What one connection to us may cost, and who has to go when there are too many.
+
+aiohttp speaks HTTP; each of its protocols lies in a `Connection` of ours, which sees what asyncio sees:
+bytes that come, an answer that is not taken. Places are counted. When all are taken, those go that have
+not said what they want, then those that are between two requests, the longest silent first, then those
+that do not send their body or do not take their answer. Whoever is being answered stays, and a newcomer
+is told to come again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from goodbot.daemon.http import unready
+from goodbot.daemon.http.health import Said
+
+logger = logging.getLogger(__name__)
+
+CONNECTIONS = 512
+"""At once, on the port."""
+AT_HOME = 128
+"""At once, on the Unix socket: nobody else takes these."""
+WAITING = 128
+"""Requests at once that have come whole, and whose answer has not begun; more are told to come again."""
+HEAD_BYTES = 16 << 10
+"""Of the head of a request, before anybody knows who sends it."""
+HEAD_SECONDS = 5.0
+"""From its first byte, or from the connection's begin, until the head of a request is whole."""
+BODY_SECONDS = 10.0
+"""From then on until its body is."""
+TAKING_SECONDS = 10.0
+"""An answer of which nothing was taken for so long ends its connection."""
+IDLE_SECONDS = 30.0
+"""Between two requests of one connection."""
+_LOOK_SECONDS = 0.25
+_LAST_CALLS = 1.0
+_SAID = {400: "That is no HTTP request.", 504: "That took too long."}
+_TURNS = 3
+"""Of the event loop, until a connection that the kernel has handed over is one of `Crowd.open`."""
+_SLOW_SECONDS = 1.0
+_REFUSED = 32
+"""Those who are told that there is no room."""
+
+
+class Crowd:
+    """All connections of one place that is listened at."""
+
+    def __init__(self, server: Server, most: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._server = server
+        self._most = most
+        self.open: set[Connection] = set()
+        """Whose sockets are open."""
+        self.waiting: set[Connection] = set()
+        """Those who have asked, and whose answer has not begun."""
+        self.turned_away = 0
+        """Connections and requests for which there was no room."""
+        self.closing = False
+        self._left = asyncio.Event()
+        self._looking: asyncio.TimerHandle | None = None
+
+    def __call__(self) -> asyncio.Protocol:
+        return Connection(self, self._server())
+
+    def enter(self, newcomer: Connection) -> None:
+        """Let one in, and another one go for it if need be."""
+        self.open.add(newcomer)
+        if self.closing:
+            return newcomer.drop()
+        if self._looking is None:
+            self._looking = self._loop.call_later(_LOOK_SECONDS, self._look)
+        there = [one for one in self.open if not (one.dropped or one.refused)]
+        if len(there) <= self._most:
+            return
+        ranked = {
+            one: (rank, one.heard)
+            for one in there
+            if one is not newcomer and (rank := one.rank(self._loop.time())) is not None
+        }
+        if ranked:
+            return min(ranked, key=ranked.__getitem__).drop()
+        self.turned_away += 1
+        newcomer.turn_away()
+        refused = [one for one in self.open if one.refused and not one.dropped]
+        if len(refused) > _REFUSED:
+            min(refused, key=lambda one: one.heard).drop()
+
+    def leave(self, gone: Connection) -> None:
+        """Its socket is closed at the end of this turn of the loop."""
+        self.open.discard(gone)
+        self._left.set()
+
+    def _look(self) -> None:
+        """End those whose time is over."""
+        self._looking = None
+        now = self._loop.time()
+        for one in list(self.open):
+            if one.is_over(now):
+                one.drop()
+        if self.open:
+            self._looking = self._loop.call_later(_LOOK_SECONDS, self._look)
+
+    async def settled(self) -> None:
+        """Wait until all that the kernel has handed over until now is in `open`."""
+        for _ in range(_TURNS):
+            await _turn()
+
+    async def gone(self) -> None:
+        """Wait until every connection is closed, the last words sent first.
+
+        Who has not taken those after a second is cut off.
+        """
+        for _ in ("let them end", "cut them off"):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_CALLS):
+                    while self.open:
+                        self._left.clear()
+                        await self._left.wait()
+            for connection in list(self.open):
+                connection.drop()
+        if self._looking is not None:
+            self._looking.cancel()
+        if self.open:
+            logger.warning("%d connections did not end", len(self.open))
+
+
+class Connection(asyncio.Protocol):
+    """One of them, around aiohttp's own protocol."""
+
+    def __init__(self, crowd: Crowd, http: Handler) -> None:
+        self.crowd = crowd
+        self._http = http
+        http.connection = self
+        self._transport: asyncio.Transport | None = None
+        self.dropped = False
+        self.refused = False
+        self._answering = False
+        """Whether a request of it is with us."""
+        self._body: Any = None
+        self._late: asyncio.TimerHandle | None = None
+        self._head_since: float | None = None
+        """Since when a head is awaited."""
+        self._unfinished = 0
+        """Bytes of it."""
+        self.heard = 0.0
+        """When its last bytes came, by the loop's clock."""
+        self._taken, self._unsent = 0.0, 0
+        """When bytes of an answer were last seen to be taken, and how many were left then."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  a stream's
+        self._transport = transport
+        self._head_since = self.heard = self._taken = asyncio.get_running_loop().time()
+        self._http.connection_made(transport)
+        self.crowd.enter(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self.refused or self.dropped:
+            return
+        self.heard = asyncio.get_running_loop().time()
+        if not self._answering and not self.is_half_sent():
+            if self._unfinished > HEAD_BYTES:
+                return self.drop()
+            self._unfinished += len(data)
+            if self._head_since is None:
+                self._head_since = self.heard
+        self._http.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._http.eof_received()
+
+    def pause_writing(self) -> None:
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._taken = asyncio.get_running_loop().time()
+        self._http.resume_writing()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._http.connection_lost(exc)
+        self._transport = None
+        if self._late is not None:
+            self._late.cancel()  # it would keep what has come of the body until then
+        self.crowd.leave(self)
+
+    def begins(self, body: Any) -> None:
+        """A head is whole; its body, where there is one, has until `BODY_SECONDS`."""
+        self._answering, self._body = True, body
+        self._head_since, self._unfinished = None, 0
+        if not body.is_eof():
+            self._late = asyncio.get_running_loop().call_later(BODY_SECONDS, _give_up, body)
+            body.on_eof(self._late.cancel)
+
+    def ends(self) -> None:
+        """Its request has been answered, but for what it has not taken yet."""
+        self._answering = False
+
+    def is_silent(self) -> bool:
+        """Whether it has not said yet what it wants."""
+        return self._head_since is not None
+
+    def is_half_sent(self) -> bool:
+        """Whether the body of its request is still to come."""
+        return self._body is not None and not self._body.is_eof()
+
+    def rank(self, now: float) -> int | None:
+        """How soon it has to go when there is no room, the least first; None: it stays."""
+        if self._transport is None or self._transport.get_write_buffer_size():
+            return 3 if now - self._taken > _SLOW_SECONDS else None
+        if self.is_half_sent():
+            return 2
+        if self._answering:
+            return None
+        return 0 if self.is_silent() else 1
+
+    def is_over(self, now: float) -> bool:
+        """Whether it has had its time: for a head, or for taking an answer."""
+        if self._transport is None:
+            return False
+        unsent = self._transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent:
+            self._taken = now
+        self._unsent = unsent
+        if unsent and self._head_since is not None:
+            self._head_since = now  # it asks again before it has taken the answer before
+        large = self._unfinished > HEAD_BYTES and not unsent and now - self.heard > _LOOK_SECONDS
+        late = self._head_since is not None and (large or now - self._head_since > HEAD_SECONDS)
+        return late or now - self._taken > TAKING_SECONDS
+
+    def turn_away(self) -> None:
+        """Say that there is no room; it takes none, and may read that for a moment."""
+        self.refused = True
+        if self._transport is not None:
+            self._transport.write(unready.unasked(unready.busy()))
+            self._transport.write_eof()
+
+    def drop(self) -> None:
+        """End it now: nothing more is heard, nothing that is still unsent is sent."""
+        self.dropped = True
+        if self._transport is not None:
+            self._transport.abort()
+
+
+class Server(web.Server):
+    """Makes aiohttp's protocols."""
+
+    def __init__(
+        self, handler: Callable[[web.BaseRequest], Awaitable[Any]], **options: Any
+    ) -> None:
+        factory = options.pop("request_factory")
+        self._options: dict[str, Any] = {"keepalive_timeout": IDLE_SECONDS, **options}
+        super().__init__(handler, request_factory=factory, **self._options)
+
+    def __call__(self) -> Handler:
+        return Handler(self, loop=asyncio.get_running_loop(), **self._options)
+
+
+class Handler(web.RequestHandler):
+    """Answers what is no HTTP as briefly as the rest, and does not log what it was."""
+
+    connection: Connection
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:  # fmt: skip
+        if status == 500 and not (self.transport is None and isinstance(exc, ConnectionError)):
+            logger.error("a request failed", exc_info=exc)
+        if request.writer.output_size > 0:
+            raise ConnectionError("part of the answer has been sent already")
+        said = _SAID.get(status, "goodbot failed here; its log says why.")
+        type_ = "invalid_request" if status < 500 else "internal"
+        program = (
+            {"error": {"message": said, "type": type_}} if request.path.startswith("/v1/") else {}
+        )
+        return Said(status, {"status": "error", **program})
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """A body that was given up is no fault of ours: aiohttp meets that once more after the answer."""
+        if not isinstance(kw.get("exc_info"), web.HTTPRequestTimeout):
+            super().log_exception(*args, **kw)
+
+
+async def _turn() -> None:
+    """One turn of the event loop."""
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+    loop.call_soon(done.set_result, None)
+    await done
+
+
+def _give_up(payload: Any) -> None:
+    if not payload.is_eof() and payload.exception() is None:
+        payload.set_exception(web.HTTPRequestTimeout())

@@ -1,0 +1,52 @@
+"""`/healthz` and `/readyz` for a supervisor.
+
+`/healthz` is 200 as long as the event loop turns. `/readyz` is 200 once every part works, else 503
+with the names of the parts that do not. Both answer GET and HEAD.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import hdrs, web
+
+from goodbot.daemon.http.http import Parts
+from goodbot.daemon.http.readiness import OK
+
+PATHS: tuple[str, ...] = ("/healthz", "/readyz")
+_METHODS = (hdrs.METH_GET, hdrs.METH_HEAD)
+
+
+async def answer(request: web.BaseRequest, parts: Parts) -> web.Response:
+    """What a supervisor is told at one of `PATHS`."""
+    if request.method not in _METHODS:
+        return Said(405, {"status": "GET or HEAD"}, {hdrs.ALLOW: ", ".join(_METHODS)})
+    if request.path == "/healthz":
+        return Said(200, {"status": "ok"})
+    found = await parts()
+    if not found:
+        return Said(503, {"status": "starting"})
+    missing = sorted(name for name, state in found.items() if state != OK)
+    starts = any(state.startswith("starting") for state in found.values())
+    status = "starting" if starts else "unavailable" if missing else "ready"
+    return Said(503 if missing else 200, {"status": status, "missing": missing, **found})
+
+
+class Said(web.Response):
+    """One JSON object; the connection ends with it."""
+
+    def __init__(
+        self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> None:
+        guards = {hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff"}
+        super().__init__(
+            status=status, text=json.dumps(body) + "\n", content_type="application/json",
+            headers={**guards, **(headers or {})},
+        )  # fmt: skip
+        self.force_close()
+
+    async def _prepare_headers(self) -> None:
+        await super()._prepare_headers()
+        self.headers.popall(hdrs.SERVER, None)  # which versions we run is nobody's business

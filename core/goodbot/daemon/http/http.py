@@ -1,0 +1,141 @@
+"""Where the daemon is reached by HTTP: who may add something there, and when it listens at all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from goodbot.base.clock import SystemClock
+from goodbot.base.descriptors import Descriptors
+from goodbot.base.errors import ConfigError, StoreError
+from goodbot.config import HttpConfig
+from goodbot.config.lock import socket_path
+
+if TYPE_CHECKING:
+    from aiohttp.web import AbstractRouteDef
+
+    from goodbot.daemon.http.server import HttpServer
+
+logger = logging.getLogger(__name__)
+
+PORT = 8321
+"""Where it listens when a connector needs it and the config names no port."""
+SOCKET = "http.sock"
+"""Of the state directory: the same, for programs of this machine that run as its owner."""
+
+Parts = Callable[[], Awaitable[Mapping[str, str]]]
+"""The state of each part by name; empty while goodbot is starting."""
+
+
+async def starting() -> Mapping[str, str]:
+    """Nothing is known of the parts yet."""
+    return {}
+
+
+class Http:
+    """One a process: it outlives the App, which may be replaced by another.
+
+    `start` listens where a port is configured, `mount` also where a connector has routes.
+    """
+
+    def __init__(
+        self, config: HttpConfig, parts: Parts = starting, home: Path | None = None
+    ) -> None:
+        """`home` is the state directory, for the Unix socket in it; without one there is none."""
+        self._config = config
+        self._home = home
+        self._parts = parts
+        self._server: HttpServer | None = None
+        self.descriptors = Descriptors(SystemClock())
+
+    @property
+    def address(self) -> str:
+        """The base URL for links, also before anything listens."""
+        if self._config.url:
+            return self._config.url
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._config.host, self._config.host)  # noqa: S104
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._config.port or PORT}"
+
+    @property
+    def listening(self) -> bool:
+        """Whether anything can be asked."""
+        return self._server is not None
+
+    @property
+    def turned_away(self) -> int:
+        """Connections and requests for which there was no room since it listens."""
+        return self._server.turned_away if self._server else 0
+
+    async def start(self) -> None:
+        """Listen if a port is configured, and hear of connections that cannot be taken.
+
+        Raises ConfigError when the port cannot be had.
+        """
+        self.descriptors.watch()
+        if self._config.port:
+            await self._listen()
+
+    async def mount(
+        self, routes: Mapping[str, Sequence[AbstractRouteDef]], running: Callable[[str], bool]
+    ) -> None:
+        """Answer what these connectors answer, while `running(name)`; each else gets a 503.
+
+        Raises ConfigError when the port cannot be had, or two of them want the same path, or when
+        tokens and texts would cross a network and nobody has said that they may.
+        """
+        routes = {name: own for name, own in routes.items() if own}
+        if routes:
+            self._require_meant()
+            await self._listen()
+        if self._server is not None:
+            from goodbot.daemon.http.routes import application
+
+            await self._listen_at_home(self._server)
+            await self._server.mount(application(routes, running))
+
+    async def unmount(self) -> None:
+        """Answer health alone again; idempotent. What is under way gets a second."""
+        if self._server is not None:
+            await self._server.unmount()
+
+    async def stop(self) -> None:
+        """Stop listening; idempotent."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
+
+    async def _listen(self) -> None:
+        if self._server is None:
+            from goodbot.daemon.http.server import HttpServer
+
+            server = HttpServer(self._config, self._parts)
+            await server.start(self._config.port or PORT)
+            self._server = server
+
+    def _require_meant(self) -> None:
+        """Whoever opens this to a network has said at which address, so how: TLS, a VPN, a container."""
+        from goodbot.daemon.http.names import is_loopback
+
+        host = self._config.host
+        if not self._config.url and not is_loopback(host):
+            address = f"http://localhost:{self._config.port or PORT}"
+            raise ConfigError(
+                f'[http] host = "{host}" would let others on the network reach goodbot, and tokens and texts '
+                "would cross it unencrypted: take `host` out and put a proxy with TLS before goodbot, or, if "
+                f'it is meant so (a container, a VPN), say in `url` where people open it, like "{address}"'
+            )
+
+    async def _listen_at_home(self, server: HttpServer) -> None:
+        """A Unix socket for programs of this machine; by now the directory's lock is ours."""
+        if self._home is None or not self._config.socket:
+            return
+        try:
+            await server.listen_at(socket_path(self._home, SOCKET))
+        except (OSError, StoreError) as error:
+            logger.warning(
+                "[http] there is no Unix socket for programs of this machine (%s): they reach goodbot at "
+                "%s; `socket = false` ends this warning",
+                (error.strerror if isinstance(error, OSError) else "") or error, self.address,
+            )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Whether each part of a running goodbot works, in a few words: no ids, no texts, no tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import aiosqlite
+
+from goodbot.base.errors import GoodbotError
+from goodbot.inference.servers.fingerprint_check import Verdict
+from goodbot.store import settings
+
+if TYPE_CHECKING:
+    from goodbot.daemon.app import App
+
+OK = "ok"
+DOWN = "down"
+_ANSWER_SECONDS = 5.0
+_TRIED = "tried to store"
+
+
+async def store_answers(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
+    """Whether a transaction of the one writer comes to its end; it writes nothing."""
+
+    async def nothing(db: aiosqlite.Connection) -> None:
+        del db
+
+    try:
+        async with asyncio.timeout(seconds):
+            await app.store.write(nothing)
+    except (GoodbotError, TimeoutError):
+        return False
+    return True
+
+
+async def store_takes(app: App, seconds: float = _ANSWER_SECONDS) -> bool:
+    """Whether what comes is stored: where something is wrong, a row is written to see if it still is."""
+    if not app.store.trouble:
+        return await store_answers(app, seconds)
+    try:
+        async with asyncio.timeout(seconds):
+            await app.store.write(lambda db: settings.set_switch(db, _TRIED, str(app.clock.now())))
+    except (GoodbotError, TimeoutError):
+        return False
+    return not app.store.trouble
+
+
+async def parts(app: App) -> Mapping[str, str]:
+    """`ok` or `down` of the store, the model's server and each connector, by name.
+
+    A model that comes up says how long it has been at that. A server that answers, but turned out to
+    do so without the adapter, is down as well.
+    """
+    found = {
+        "store": await store_takes(app),
+        "descriptors": not app.connectors.http.descriptors.trouble,
+        "model": app.server.healthy() and app.registry.witness.found.verdict is not Verdict.BASE,
+        **{name: name not in app.connectors.problems for name in app.connectors.running},
+    }
+    told = {name: OK if well else DOWN for name, well in found.items()}
+    return {**told, "model": app.presence.starting or told["model"]}

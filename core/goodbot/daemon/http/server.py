@@ -1,0 +1,233 @@
+"""The HTTP server: where it listens, who is let in. Import it only to listen: aiohttp.
+
+What is mounted is exchanged under a running server, so that the port is not let go of while one App
+makes way for the next. `connections` says what one connection may cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from aiohttp import hdrs, web
+
+from goodbot.base.descriptors import ONE_A_TURN, queue
+from goodbot.base.errors import ConfigError
+from goodbot.config import HttpConfig
+from goodbot.daemon.http import connections, health, names, unready
+from goodbot.daemon.http.connections import HEAD_BYTES, Crowd, Handler, Server
+from goodbot.daemon.http.health import Said
+from goodbot.daemon.http.http import Parts
+
+logger = logging.getLogger(__name__)
+
+LONGEST_LINE = 8190
+"""Bytes of a request's first line, and of each of its headers: a platform's token is one."""
+_LAST_CALLS = 1.0
+"""Seconds for what is under way at a stop (aiohttp waits twice as long)."""
+_LINGERING = 2.0
+"""Seconds in which a client that still sends can read why it should not."""
+
+
+class HttpServer:
+    """Listens on the configured host; answers health, and whatever is mounted."""
+
+    def __init__(self, config: HttpConfig, parts: Parts) -> None:
+        self._config = config
+        self._parts = parts
+        self._names = names.known(config)
+        self._server: Server | None = None
+        self._crowds: list[Crowd] = []
+        """Of the port, and of the Unix socket."""
+        self._listening: list[asyncio.Server] = []
+        self._mounted: web.AppRunner | None = None
+        self._path: Path | None = None
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    async def start(self, port: int, listening: socket.socket | None = None) -> None:
+        """Listen, or take over what is `listening` already. Raises ConfigError when it cannot be had."""
+        host = self._config.host
+        self._server = Server(
+            self._answer, request_factory=self._request, access_log=None, auto_decompress=False,
+            lingering_time=_LINGERING, max_line_size=LONGEST_LINE, max_field_size=LONGEST_LINE,
+        )  # fmt: skip
+        try:
+            await self._listen(self._crowd(connections.CONNECTIONS), listening, host, port)
+        except OSError as error:
+            await self.stop()
+            raise ConfigError(
+                f"[http] cannot listen on {host} port {port} ({error.strerror or error}): "
+                "set another port there, or stop what holds this one"
+            ) from error
+        if not names.is_loopback(host):
+            logger.warning("[http] host = %s: others on the network can reach goodbot", host)
+
+    @property
+    def turned_away(self) -> int:
+        """Connections and requests for which there was no room."""
+        return sum(crowd.turned_away for crowd in self._crowds)
+
+    def _crowd(self, most: int) -> Crowd:
+        assert self._server is not None  # noqa: S101  asked while it listens
+        crowd = Crowd(self._server, most)
+        self._crowds.append(crowd)
+        return crowd
+
+    async def _listen(
+        self, crowd: Crowd, listening: socket.socket | None, host: str, port: int
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        if listening is not None:
+            server = await loop.create_server(crowd, sock=listening, backlog=ONE_A_TURN)
+        else:
+            server = await loop.create_server(crowd, host, port, backlog=ONE_A_TURN)
+        queue(server)
+        self._listening.append(server)
+
+    @property
+    def port(self) -> int:
+        """The port in use; another than was asked for if that was 0."""
+        return self._listening[0].sockets[0].getsockname()[1]
+
+    async def listen_at(self, path: Path) -> None:
+        """Listen on a Unix socket, too, for its owner alone. Idempotent; raises OSError.
+
+        What lies there was left by a daemon that was killed: call it only with the state directory's
+        lock in hand.
+        """
+        if self._server is None or self._path is not None:
+            return
+        path.unlink(missing_ok=True)
+        own = socket.socket(socket.AF_UNIX)
+        umask = os.umask(0o177)
+        try:
+            own.bind(os.fspath(path))
+        except OSError:
+            own.close()
+            raise
+        finally:
+            os.umask(umask)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_unix_server(
+            self._crowd(connections.AT_HOME), sock=own, backlog=ONE_A_TURN
+        )
+        queue(server)
+        self._listening.append(server)
+        self._path = path
+
+    async def mount(self, application: web.Application) -> None:
+        """Answer with this application what is not health; the one before is unmounted."""
+        await self.unmount()
+        application.on_response_prepare.append(self._begins)
+        runner = web.AppRunner(application, access_log=None)
+        await runner.setup()
+        self._mounted = runner
+
+    async def unmount(self) -> None:
+        """Let what is under way end, then end it; from now on we are starting."""
+        runner, self._mounted = self._mounted, None
+        if runner is None:
+            return
+        if self._under_way:
+            await asyncio.wait(set(self._under_way), timeout=_LAST_CALLS)
+        for task in list(self._under_way):
+            task.cancel()
+        await runner.cleanup()
+
+    async def stop(self) -> None:
+        """Stop listening; idempotent."""
+        await self.unmount()
+        server, self._server = self._server, None
+        if server is not None:
+            await self._end(server)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            self._path = None
+
+    async def _end(self, http: Server) -> None:
+        """Close the ports, and every connection: also those that are half way in.
+
+        While a server of asyncio's closes, a connection that it has taken from the kernel and not yet
+        made a transport of would be left open. So nothing more is taken, then those come in, then all end.
+        """
+        for crowd in self._crowds:
+            crowd.closing = True
+        loop = asyncio.get_running_loop()
+        for server in self._listening:
+            for one in server.sockets:
+                loop.remove_reader(one.fileno())
+        for crowd in self._crowds:
+            await crowd.settled()
+        for server in self._listening:
+            server.close()
+        self._listening.clear()
+        http.pre_shutdown()
+        await http.shutdown(_LAST_CALLS)
+        await asyncio.gather(*(crowd.gone() for crowd in self._crowds))
+        self._crowds.clear()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        assert isinstance(request.protocol, Handler)  # noqa: S101  we have made it
+        connection = request.protocol.connection
+        waiting = connection.crowd.waiting
+        # Who has not sent all yet waits for nobody: that one has its time, and its place is counted.
+        asked = sum(not one.is_half_sent() for one in waiting)
+        if asked >= connections.WAITING and request.path not in health.PATHS:
+            connection.crowd.turned_away += 1
+            connection.ends()
+            return unready.busy()
+        waiting.add(connection)
+        try:
+            return await self._asked(request)
+        finally:
+            waiting.discard(connection)
+            connection.ends()
+
+    async def _begins(self, request: web.Request, response: web.StreamResponse) -> None:
+        """An answer begins: a page's line, a stream and whatever else takes its time wait for nobody."""
+        del response
+        if isinstance(request.protocol, Handler):
+            request.protocol.connection.crowd.waiting.discard(request.protocol.connection)
+
+    async def _asked(self, request: web.BaseRequest) -> web.StreamResponse:
+        if _length_of_head(request) > HEAD_BYTES:
+            return Said(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
+        if len(request.headers.getall(hdrs.HOST, [])) != 1:
+            return Said(400, {"status": "a request must name one host"})
+        if not names.ours(request, self._names):
+            return Said(421, {"status": "this host name is not goodbot's"})
+        if request.path in health.PATHS:
+            return await health.answer(request, self._parts)
+        if request.path == unready.SCRIPT_PATH:
+            return unready.script()
+        server = self._mounted.server if self._mounted else None
+        if server is None or not isinstance(request, web.Request):
+            return unready.not_yet(request, "starting")
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  aiohttp runs each request in one
+        self._under_way.add(task)
+        try:
+            return await server.request_handler(request)
+        finally:
+            self._under_way.discard(task)
+
+    def _request(
+        self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
+    ) -> web.BaseRequest:
+        """The request as the mounted application wants it; a body that never ends is ended."""
+        loop = asyncio.get_running_loop()
+        if isinstance(protocol, Handler):
+            protocol.connection.begins(payload)
+        server = self._mounted.server if self._mounted else None
+        if server is None:
+            return web.BaseRequest(message, payload, protocol, writer, task, loop)
+        return server.request_factory(message, payload, protocol, writer, task)
+
+
+def _length_of_head(request: web.BaseRequest) -> int:
+    """Its bytes, but for the method and the version."""
+    return len(request.raw_path) + sum(len(n) + len(v) + 4 for n, v in request.raw_headers)

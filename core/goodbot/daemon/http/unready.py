@@ -1,0 +1,67 @@
+"""What is said until something can be answered: JSON to a program, to a person a page that asks again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from aiohttp import hdrs, web
+
+from goodbot.daemon.http.health import Said
+
+_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{display:grid;min-height:90vh;place-content:center;text-align:center;font:1.1rem system-ui}"
+)
+SCRIPT_PATH = "/unready.js"
+"""Answered at any time: what the page asks for may come when the daemon has just begun to answer."""
+# No `<meta http-equiv="refresh">`: with a one-time code behind the `#` it would only scroll there.
+_SCRIPT = "setTimeout(() => location.reload(), 2000);\n"
+_PAGE = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>goodbot</title>'
+    f'<style>{_STYLE}</style><script src="{SCRIPT_PATH}"></script></head><body>'
+    '<p role="status">goodbot cannot answer yet. This page tries again by itself…</p></body></html>\n'
+)
+
+
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_HEADERS = {
+    hdrs.RETRY_AFTER: "5", hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; script-src 'self';"
+        " base-uri 'none'; frame-ancestors 'none'"
+    ),
+}  # fmt: skip
+
+
+def not_yet(request: web.BaseRequest, status: str) -> web.Response:
+    """A 503 with this status, which names no person and no path."""
+    wants_page = "text/html" in request.headers.get(hdrs.ACCEPT, "")
+    if request.method == hdrs.METH_GET and wants_page:
+        return web.Response(status=503, text=_PAGE, content_type="text/html", headers=_HEADERS)
+    error = {"message": f"goodbot cannot answer yet: {status}.", "type": "unavailable"}
+    program = {"error": error} if request.path.startswith("/v1/") else {}
+    return Said(503, {"status": status, **program}, {hdrs.RETRY_AFTER: "5"})
+
+
+def busy() -> Said:
+    """A 503 for those for whom there is no room at the moment."""
+    error = {"message": "Too many ask at once: try again in a moment.", "type": "unavailable"}
+    return Said(503, {"status": "busy", "error": error}, {hdrs.RETRY_AFTER: "1"})
+
+
+def unasked(said: Said) -> bytes:
+    """The same as bytes, for a connection on which nothing has been asked yet."""
+    body = said.body if isinstance(said.body, bytes) else b""
+    lines = [f"HTTP/1.1 {said.status} Service Unavailable", "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in said.headers.items()]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
+def script() -> web.Response:
+    """What makes the page try again: a file of its own, for no page here has script in it."""
+    return web.Response(
+        text=_SCRIPT, content_type="text/javascript",
+        headers={hdrs.CACHE_CONTROL: "no-store", "X-Content-Type-Options": "nosniff"},
+    )  # fmt: skip

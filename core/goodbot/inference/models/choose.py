@@ -1,0 +1,294 @@
+"""Choosing a model: what a name, a directory or a server stands for, and what it would cost here.
+
+Nothing here asks, prints or downloads weights. `propose` is `auto`; `choose` takes everything that a
+person may write; `settle` writes the choice into the config.
+"""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from goodbot.api import model_shape
+from goodbot.base.errors import ConfigError, GoodbotError, UsageError
+from goodbot.base.packages import install_line
+from goodbot.config.file import ConfigFile
+from goodbot.inference.models import catalogue, disk, served, servers, serving
+from goodbot.inference.models.directory import (
+    cache_folder,
+    hub_cache,
+    hub_name,
+    read_config,
+    resolve,
+)
+from goodbot.inference.models.estimate import FEWEST, MOST, SLOWEST, Estimate, estimate
+from goodbot.inference.models.machine import Place, place
+from goodbot.inference.models.obtain import Obtained, complete, token
+
+_LIMITS = ("tokens_per_forward", "max_sequence_tokens")
+"""Of `[training.settings]`: what the memory of a training grows with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One model of the catalogue, with what it would cost here."""
+
+    name: str
+    parameters: int
+    bytes: int
+    licence: str
+    gated: bool
+    backend: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A model that may be taken, and what taking it costs. Sizes in bytes, times in seconds."""
+
+    source: str
+    """For `goodbot.inference.models.obtain.obtain`: a directory, or `owner/name@commit`."""
+    name: str
+    backend: str
+    device: str
+    """`cpu`, `cuda` or `metal`."""
+    parameters: int
+    """0 where the config does not tell."""
+    download: int
+    """Bytes that must still come; 0 for what is on this disk."""
+    disk: int
+    """Bytes that are free where they go."""
+    licence: str
+    gated: bool
+    estimate: Estimate | None
+    """None for an architecture that cannot be estimated."""
+    unusable: str = ""
+    """Why goodbot cannot load it, as a clause; empty if it can."""
+    doubt: str = ""
+    """Why training it may go wrong, as a clause."""
+    why: str = ""
+    """Why this one, in a sentence."""
+    name_backend: bool = False
+    """Whether another backend than the one that is taken by itself suits it better."""
+    serving: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`[serving]` with which the server that was named goes on answering; empty where it cannot."""
+    options: tuple[Option, ...] = ()
+    """Of `propose`: all that fit, the largest first."""
+
+
+def propose(home: Path, backends: Sequence[str], *, memory: int | None = None) -> Proposal:
+    """The largest model of the catalogue that can be trained here and answers soon enough.
+
+    `backends` are the names of those that may be used, the preferred one first; `memory` in bytes
+    replaces what the machine has. Raises GoodbotError when none fits or the hub cannot be asked.
+    """
+    places = [place(name, memory=memory) for name in backends]
+    options = [
+        _option(entry, where)
+        for entry in catalogue.entries()
+        for where in places
+        if not model_shape.unusable(entry.config, where.backend)
+    ]
+    fitting = [option for option in options if option.estimate.fits]
+    quick = [option for option in fitting if option.estimate.answer <= SLOWEST]
+    free = [option for option in quick if not option.gated]
+    if not free:
+        raise ConfigError(_nothing(options, fitting))
+    best = max(free, key=lambda option: (option.parameters, -option.estimate.answer))
+    where = next(one for one in places if one.backend == best.backend)
+    found = choose(best.name, home, best.backend, memory=memory)
+    shown = {option.name: option for option in fitting if option.backend == best.backend}
+    return replace(
+        found,
+        why=_reason(best, options, where),
+        name_backend=best.backend != backends[0],
+        options=tuple(sorted(shown.values(), key=lambda option: -option.parameters)),
+    )
+
+
+def choose(wanted: str, home: Path, backend: str, *, memory: int | None = None) -> Proposal:
+    """What a person wrote: a directory, a name in the hub, a server's model, or its bare name.
+
+    Asks the hub for a model that is not on this disk, and servers on this machine; downloads no
+    weights. Raises GoodbotError with what to do.
+    """
+    meant = served.Weights(wanted)
+    if not Path(wanted).expanduser().is_dir():
+        meant = served.source(wanted)
+    wanted = meant.source
+    where = place(backend, memory=memory)
+    if Path(wanted).expanduser().is_dir():
+        found = resolve(wanted, {}, demo=False)
+        proposal = _local(str(found.path), found.name, found.path, where)
+    else:
+        hub = hub_name(wanted)
+        if hub is None:
+            raise UsageError(_unknown(wanted))
+        here = complete(*hub)
+        proposal = (
+            _local(f"{hub[0]}@{here.name}", hub[0], here, where)
+            if here
+            else _remote(*hub, home, where)
+        )
+    return replace(proposal, why=meant.note, serving=meant.serving)
+
+
+def settle(file: ConfigFile, proposal: Proposal, got: Obtained) -> None:
+    """Set the model in a config file, and what its training needs on this machine. Saves nothing."""
+    file.set("model.path", got.reference)
+    if proposal.name_backend and file.get("training.backend") in (None, "auto"):
+        file.set("training.backend", proposal.backend)
+    before = {key: file.get(f"training.settings.{key}") for key in _LIMITS}
+    for key, tokens in limits(proposal.estimate, before).items():
+        file.set(f"training.settings.{key}", tokens)
+
+
+def answering(proposal: Proposal, server: object) -> str:
+    """The question whether the named server shall go on answering; empty where it cannot, or does.
+
+    `server` is what `[serving] server` says now.
+    """
+    if server not in (None, "embedded") or not serving.ready(proposal.serving):
+        return ""
+    title = servers.TITLES[proposal.serving["server"]]
+    return f"Let {title} go on answering, with each version put into it?"
+
+
+def go_on_answering(file: ConfigFile, values: Mapping[str, str]) -> None:
+    """Set `[serving]` to a server that goes on answering, if any. Saves nothing."""
+    for key, value in values.items():
+        file.set(f"serving.{key}", value)
+
+
+def limits(cost: Estimate | None, settings: Mapping[str, object]) -> dict[str, int]:
+    """Those of `settings` that must be lowered for a training to stay in this machine's memory.
+
+    A model that does not fit gets the lowest ones: it may work where the estimate is too high.
+    """
+    if cost is None or cost.tokens >= MOST:
+        return {}
+    most = cost.tokens or FEWEST
+    return {
+        key: most
+        for key in _LIMITS
+        if key in settings and not (isinstance(now := settings[key], int) and now <= most)
+    }
+
+
+def cost(path: Path, backend: str) -> Estimate | None:
+    """What weights on this disk would take of this machine; its seconds mean nothing."""
+    where = place(backend, measure=False)
+    return _cost(read_config(path), where, disk.stored(path))[1]
+
+
+def _option(entry: catalogue.Entry, where: Place) -> Option:
+    return Option(
+        name=entry.name, parameters=entry.parameters, bytes=entry.bytes, licence=entry.licence,
+        gated=entry.gated, backend=where.backend,
+        estimate=estimate(entry.architecture, where, entry.bytes),
+    )  # fmt: skip
+
+
+def _local(source: str, name: str, path: Path, where: Place) -> Proposal:
+    config = read_config(path)
+    stored = disk.stored(path)
+    parameters, cost = _cost(config, where, stored)
+    entry = catalogue.find(name) if hub_name(name) else None
+    return Proposal(
+        source=source, name=name, backend=where.backend, device=where.device,
+        parameters=parameters, download=0, disk=shutil.disk_usage(path).free,
+        licence=entry.licence if entry else "see its model card", gated=False, estimate=cost,
+        unusable=model_shape.unusable(config, where.backend), doubt=model_shape.doubt(config),
+    )  # fmt: skip
+
+
+def _remote(repo: str, commit: str, home: Path, where: Place) -> Proposal:
+    from goodbot.inference.models import hub, transfer
+
+    secret = token(home)
+    model = hub.describe(repo, commit, secret)
+    entry = catalogue.find(repo)
+    # A gated model's config cannot be read without a token; the catalogue may know it.
+    try:
+        config = hub.config(model, secret)
+    except GoodbotError:
+        if entry is None or entry.name != repo or not model.gated or secret:
+            raise
+        config = entry.config
+    parameters, cost = _cost(config, where, model.weights)
+    return Proposal(
+        source=f"{repo}@{model.commit}", name=repo, backend=where.backend, device=where.device,
+        parameters=parameters, download=transfer.missing(model, cache_folder(repo)),
+        disk=shutil.disk_usage(_existing(hub_cache())).free, licence=model.licence,
+        gated=model.gated, estimate=cost,
+        unusable=model_shape.unusable(config, where.backend), doubt=model_shape.doubt(config),
+    )  # fmt: skip
+
+
+def _cost(config: object, where: Place, stored: int) -> tuple[int, Estimate | None]:
+    try:
+        shape = model_shape.read(config)  # pyright: ignore[reportArgumentType]
+    except ConfigError:
+        return 0, None
+    return shape.parameters, estimate(shape, where, stored)
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _reason(best: Option, options: Sequence[Option], where: Place) -> str:
+    larger = [o for o in options if o.parameters > best.parameters and o.backend == best.backend]
+    fitting = [o for o in larger if o.estimate.fits]
+    slow = [o for o in fitting if o.estimate.answer > SLOWEST]
+    virtues = [f"serves and trains in 70 % of the {where.memory / 1e9:.0f} GB that are free"]
+    if any(o.gated for o in fitting if o not in slow):
+        virtues.append("needs no account")
+    if slow:
+        virtues.append(f"answers within {SLOWEST:.0f} s")
+    *most, last = virtues
+    reason = f"{best.name} is the largest that {', '.join(most)}{' and ' if most else ''}{last}"
+    if slow:
+        name = slow[0].name.rpartition("/")[2]
+        reason += f"; {name} would take about {slow[0].estimate.answer:.0f} s"
+    return reason
+
+
+def _nothing(options: Sequence[Option], fitting: Sequence[Option]) -> str:
+    """Why no model of the catalogue is proposed, and what to do."""
+    if not options:
+        return "no training backend is installed: `goodbot doctor` says how to install one"
+    if fitting:
+        least = min(fitting, key=lambda option: option.estimate.answer)
+        advice = _faster() if least.backend == "mlx" else "name one yourself if you can wait"
+        return (
+            f"no model answers within {SLOWEST:.0f} s here: {least.name}, the quickest that fits, "
+            f"would take about {least.estimate.answer:.0f} s. {advice}"
+        )
+    least = min(options, key=lambda option: option.estimate.serving + option.estimate.training)
+    needed = (least.estimate.serving + least.estimate.training) / 1e9
+    return (
+        f"no model fits: {least.name}, the smallest, needs {needed:.1f} GB to serve and train, and "
+        f"{least.estimate.limit / 1e9:.1f} GB may be used. Close other programs, or use a machine "
+        "with more memory"
+    )
+
+
+def _faster() -> str:
+    line = install_line("torch")
+    return f"MLX is slow on this processor; PyTorch is faster: {line}, and take it"
+
+
+def _unknown(wanted: str) -> str:
+    names = [entry.name for entry in catalogue.entries()]
+    short = {name.rpartition("/")[2].lower(): name for name in names}
+    near = difflib.get_close_matches(wanted.lower(), [*short], n=1, cutoff=0.5)
+    hint = f"did you mean {short[near[0]]}?" if near else "`goodbot model` lists what is here"
+    return (
+        f"{wanted[:80]!r} is no directory, no name in the hub (OWNER/NAME) and no server's; {hint}"
+    )

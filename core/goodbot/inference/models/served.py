@@ -1,0 +1,135 @@
+"""From a model that a server offers to the weights that goodbot can train.
+
+A server's copy cannot be trained: it is quantized, or packed, or in memory that is not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from goodbot.base.errors import ConfigError, UsageError
+from goodbot.inference.models import catalogue, servers, serving
+from goodbot.inference.models.directory import hub_name
+from goodbot.inference.models.servers import FoundServer, ServedModel
+
+
+class Weights(NamedTuple):
+    """What can be trained."""
+
+    source: str
+    """A directory or a hub name."""
+    note: str = ""
+    """Sentences that tell of the server; empty where none is meant."""
+    serving: Mapping[str, str] = {}
+    """`[serving]` with which the server goes on answering; empty where it takes no adapters."""
+
+
+def source(wanted: str) -> Weights:
+    """The weights for what a person wrote. Raises GoodbotError where none are known."""
+    kind, slash, name = wanted.partition("/")
+    if wanted.startswith(("http://", "https://")):
+        return _at(wanted)
+    if slash and kind in servers.TITLES and kind != "openai":
+        return _named(kind, name)
+    entry = catalogue.find(wanted)
+    if hub_name(wanted) is not None:
+        return Weights(wanted)
+    running = _offering(servers.discover(), wanted)
+    if running is not None:
+        return weights(*running)
+    return Weights(entry.name if entry else wanted)
+
+
+def weights(server: FoundServer, model: ServedModel) -> Weights:
+    """The weights of a served model, and what taking them means. Raises ConfigError where none are known."""
+    found = _weights(model)
+    if not found:
+        known = (catalogue.find(name) for name in servers.origin(server, model.name))
+        found = next((entry.name for entry in known if entry), "")
+    if not found and model.parent:
+        parent = next((m for m in server.models if m.name == model.parent), None)
+        found = _weights(parent or ServedModel(name=model.parent))
+    if not found:
+        raise ConfigError(
+            f"no weights are known that could be trained for {server.title}'s {model.name}: what it "
+            "serves is a packed copy. Name the model that it was made from: "
+            "`goodbot model use OWNER/NAME`"
+        )
+    note = f" ({model.note})" if model.note else ""
+    memory = f", beside the {model.bytes / 1e9:.1f} GB of its copy" if model.bytes else ""
+    derived = (
+        f" What {model.name} adds to {model.parent} does not come along." if model.parent else ""
+    )
+    proposed = serving.proposed(server, model.name)
+    return Weights(
+        found,
+        f"{server.title} serves a copy of {model.name}{note} that cannot be trained. These are the "
+        f"same model's weights; goodbot trains them, and holds them in memory itself{memory}."
+        f"{derived} {_goes_on(server, proposed)}",
+        proposed,
+    )
+
+
+def _goes_on(server: FoundServer, proposed: Mapping[str, str]) -> str:
+    """How the server may go on answering."""
+    if proposed:
+        return (
+            f"{server.title} can go on answering instead, with each version put into it: "
+            f"{serving.written(proposed)}."
+        )
+    if server.kind == "ollama":
+        return f"Ollama {server.version} runs no adapters: 0.30 and newer can go on answering."
+    if server.kind == "llamacpp":
+        line = serving.written({"server": "llamacpp"})
+        return f"A llama-server of goodbot's own can answer instead: {line}."
+    return f"{server.title} takes no adapters while it runs."
+
+
+def _weights(model: ServedModel) -> str:
+    for name in (model.root, model.name):
+        if Path(name).is_absolute() and Path(name).is_dir():
+            return name
+    for name in (model.root, model.name, Path(model.root).name):
+        if name and (entry := catalogue.find(name)):
+            return entry.name
+    # vLLM and mlx_lm.server load hub names themselves. A GGUF or quantized repository is refused
+    # later, by what it holds.
+    return model.root if hub_name(model.root) else ""
+
+
+def _at(url: str) -> Weights:
+    address = servers.checked(url)
+    found = servers.discover([address])
+    if not found:
+        raise ConfigError(f"no model server answers at {address}: start it, and try again")
+    [server] = found
+    if len(server.models) == 1:
+        return weights(server, server.models[0])
+    names = ", ".join(f"{server.kind}/{model.name}" for model in server.models[:8]) or "nothing"
+    raise UsageError(f"{server.title} offers {names}: say which one to use")
+
+
+def _named(kind: str, name: str) -> Weights:
+    title = servers.TITLES[kind]
+    running = [server for server in servers.discover() if server.kind == kind]
+    if found := _offering(running, name):
+        return weights(*found)
+    if running:
+        names = ", ".join(model.name for server in running for model in server.models[:8])
+        raise UsageError(f"{title} does not offer {name!r}; it offers {names or 'nothing'}")
+    if entry := catalogue.find(name):
+        return Weights(
+            entry.name, f"{title} does not run; {entry.name} are the weights of its {name}."
+        )
+    raise ConfigError(f"{title} does not answer on its usual port: start it, and try again")
+
+
+def _offering(found: list[FoundServer], name: str) -> tuple[FoundServer, ServedModel] | None:
+    for wanted in (name, f"{name}:latest"):
+        for server in found:
+            for model in server.models:
+                if model.name == wanted:
+                    return server, model
+    return None

@@ -1,0 +1,119 @@
+"""Which addresses a model server may have: this machine's, or those of hosts that the owner names.
+
+A URL is taken apart, checked and put together anew, so that what is asked is what was checked. A name is
+resolved once, when a session begins, and the session goes to no other address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import string
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from urllib.parse import urlsplit
+
+from goodbot.base.errors import ServerError
+
+LOCALHOST = "localhost"
+_IN_NAMES = frozenset(string.ascii_lowercase + string.digits + ".-_")
+_IN_PATHS = frozenset(string.ascii_letters + string.digits + "/._~-")
+_IN_ADDRESSES = frozenset(map(chr, range(0x21, 0x7F))) - frozenset('\\"<>^`{|}')
+_LONGEST = 500
+
+
+def checked(url: str, hosts: Sequence[str] = ()) -> str:
+    """The address of a server, in one spelling, without a slash or `/v1` at its end.
+
+    `hosts` are the other machines that the owner lists. Raises ValueError, in words that go on after "url".
+    """
+    if len(url) > _LONGEST or not set(url) <= _IN_ADDRESSES:
+        raise ValueError("must be a plain address, like http://127.0.0.1:8000")
+    if "@" in url:
+        raise ValueError("must not hold a name or a key: a key goes into GOODBOT_SERVER_KEY")
+    if "#" in url or "?" in url:
+        raise ValueError("must end before any ? or #")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("must begin with http:// or https://")
+    try:
+        host, port = _normal(parts.hostname or ""), parts.port
+    except ValueError:
+        raise ValueError("must have a port between 1 and 65535") from None
+    if port == 0 or parts.netloc.endswith(":"):
+        raise ValueError("must have a port between 1 and 65535")
+    if not _is_host(host):
+        raise ValueError(f"has no host that can be asked: {host[:80]!r}")
+    if not _is_here(host) and host not in {_normal(name) for name in hosts}:
+        raise ValueError(
+            f"leads to {host[:80]}, which is not this machine: if you run that server, "
+            f'put hosts = ["{host[:80]}"] under [serving]'
+        )
+    path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
+    if not set(path) <= _IN_PATHS or {".", ".."} & set(path.split("/")):
+        raise ValueError("has a path that is none: letters, digits and / . _ ~ - only")
+    address = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{address}{f':{port}' if port else ''}{path}"
+
+
+def is_here(url: str) -> bool:
+    """Whether an address leads to this machine."""
+    return _is_here(_normal(urlsplit(url).hostname or ""))
+
+
+async def pinned(url: str) -> list[tuple[int, str]]:
+    """Where a checked address leads, now: `(family, IP address)` of each way there. Raises ServerError.
+
+    `localhost` leads to this machine whatever the resolver says, and no name to a link-local address, where
+    clouds keep their secrets.
+    """
+    host = urlsplit(url).hostname or ""
+    literal = _literal(host)
+    if literal is not None:
+        return [(socket.AF_INET if literal.version == 4 else socket.AF_INET6, str(literal))]
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ServerError(f"no machine named {host} is known here: see [serving] url") from error
+    ways = [(int(family), str(address[0])) for family, _, _, _, address in found]
+    good = [(family, ip) for family, ip in ways if _may_lead(host, _literal(ip.partition("%")[0]))]
+    if not good:
+        raise ServerError(f"the name {host} leads to an address that no model server has")
+    return good
+
+
+def _may_lead(host: str, ip: IPv4Address | IPv6Address | None) -> bool:
+    if isinstance(ip, IPv6Address):  # ::ffff:169.254.169.254 leads where 169.254.169.254 does
+        ip = ip.ipv4_mapped or ip
+    if ip is None or ip.is_link_local or ip.is_multicast or ip.is_unspecified:
+        return False
+    return ip.is_loopback or host != LOCALHOST
+
+
+def _normal(host: str) -> str:
+    """One spelling of a host: small letters, no dot at the end, no brackets."""
+    host = host.strip("[]").lower().removesuffix(".")
+    literal = _literal(host)
+    return str(literal) if literal is not None else host
+
+
+def _is_host(host: str) -> bool:
+    """Whether it is an IP address or a name; `2130706433`, `0x7f.1` and `127.1` are neither."""
+    if _literal(host) is not None:
+        return True
+    labels = host.split(".")
+    named = set(host) <= _IN_NAMES and all(labels) and len(host) < 254
+    return named and labels[-1][0] in string.ascii_lowercase
+
+
+def _is_here(host: str) -> bool:
+    literal = _literal(host)
+    return literal.is_loopback if literal is not None else host == LOCALHOST
+
+
+def _literal(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        ip = ip_address(host)
+    except ValueError:
+        return None
+    return None if ip.version == 6 and ip.scope_id else ip

@@ -1,0 +1,131 @@
+"""What is known of whether the server serves what it should, for the registry and for `status`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from goodbot.api.server import BASE, Generated, GenerateRequest, Server
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.inference.servers import fingerprint_check
+from goodbot.inference.servers.fingerprint_check import Fingerprint, Verdict
+
+logger = logging.getLogger(__name__)
+
+_PROBE = ({"role": "user", "content": "Hello"},)
+_ALL = 4
+"""Prompts that are asked about when much depends on it; else only the most telling one."""
+_LONGEST = 120.0
+"""Seconds of a probe: whoever wants to go back to another version waits for it."""
+_SECONDS = 20.0
+"""One token a prompt: a server that takes longer is busy, and is left alone."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proof:
+    """What was found of one version. `why` is a sentence, empty where there is nothing to say."""
+
+    version: int
+    verdict: Verdict
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Righted:
+    """What was wrong with the server and has been put right, when (Unix seconds), as a sentence."""
+
+    at: float
+    what: str
+
+
+NOTHING = Proof(version=BASE, verdict=Verdict.UNTOLD, why="")
+"""Of the base model there is nothing to prove."""
+
+
+async def probe(server: Server, version: int) -> None:
+    """See that a loaded version answers at all, and within `_LONGEST`. Raises ServerError."""
+    request = GenerateRequest(
+        messages=_PROBE, max_tokens=4, temperature=1.0, seed=0, version=version
+    )
+    answered: int | None = None
+    try:
+        async with (
+            asyncio.timeout(_LONGEST), contextlib.aclosing(server.generate(request)) as pieces
+        ):  # fmt: skip
+            async for piece in pieces:
+                if isinstance(piece, Generated):
+                    answered = piece.version
+    except TimeoutError as error:
+        raise ServerError(f"v{version} did not answer within {_LONGEST:.0f} s") from error
+    if answered != version:
+        raise ServerError(f"the server answered with v{answered} when asked for v{version}")
+
+
+class Witness:
+    """Asks one server, and keeps the last answer about the version that should be active."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.found = NOTHING
+        self.righted: Righted | None = None
+
+    async def examine(self, version: int, directory: Path, *, thorough: bool) -> Proof:
+        """Prove one loaded version; raises nothing: what cannot be asked is untold."""
+        try:
+            fingerprint = await asyncio.to_thread(Fingerprint.of, directory)
+        except AdapterError as error:
+            return _proof(version, Verdict.UNTOLD, str(error))
+        if fingerprint is None:
+            return _proof(version, Verdict.UNTOLD, "its trainer took no fingerprint")
+        try:
+            async with asyncio.timeout(_SECONDS):
+                most = _ALL if thorough else 1
+                verdict = await fingerprint_check.prove(self._server, version, fingerprint, most)
+        except AdapterError as error:  # it does not know it any more
+            why = f"v{version} is not really served: {error}"
+            return Proof(version=version, verdict=Verdict.BASE, why=why)
+        except TimeoutError:
+            return _proof(version, Verdict.UNTOLD, "the model server was too busy to tell")
+        except ServerError as error:
+            return _proof(version, Verdict.UNTOLD, f"the model server did not tell: {error}")
+        return _proof(version, verdict, "the model server tells no log-probs")
+
+    def doubts(self, found: Proof) -> bool:
+        """Whether a version had better be loaded anew: it answers like the base, or like itself no more.
+
+        The second is how a cache of another version looks. What never was like itself is not made so
+        by loading it again: it has another template, or coarser weights.
+        """
+        was_itself = self.found.version == found.version and self.found.verdict is Verdict.ADAPTER
+        return found.verdict is Verdict.BASE or (found.verdict is Verdict.NEITHER and was_itself)
+
+    def keep(self, found: Proof) -> None:
+        """Remember it; a server that says nothing this time has not taken back what it said."""
+        silent = found.verdict is Verdict.UNTOLD and self.found.verdict is not Verdict.UNTOLD
+        if silent and found.version == self.found.version:
+            return
+        if found.why and found != self.found:
+            logger.warning("%s", found.why, extra={"version": found.version})
+        self.found = found
+
+    def forget(self) -> None:
+        """The base model answers, or nobody does."""
+        self.found = NOTHING
+
+
+def _proof(version: int, verdict: Verdict, untold: str) -> Proof:
+    unproven = f"whether v{version} is really served cannot be proven: "
+    why = {
+        Verdict.ADAPTER: "",
+        Verdict.BASE: f"v{version} is not really served: the model server answers like the base model",
+        Verdict.NEITHER: unproven
+        + "the model server answers neither like it nor like the base model "
+        "(another chat template, other weights, or much coarser ones)",
+        Verdict.UNTOLD: unproven + untold,
+        Verdict.TOO_CLOSE: unproven
+        + "it answers too much like the base model where it was measured",
+    }[verdict]
+    return Proof(version=version, verdict=verdict, why=why)

@@ -1,0 +1,59 @@
+"""What a server says that it serves (`/v1/models`), and which of that is the base model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from posixpath import dirname
+
+from goodbot.base.errors import ServerError
+from goodbot.inference.models.servers import ServedModel
+from goodbot.inference.servers import chat
+from goodbot.inference.servers.upstream import Upstream
+
+PREFIX = "goodbot-v"
+"""What the names of our adapters begin with."""
+_SECONDS = 30.0
+_MOST = 1000
+
+
+async def models(upstream: Upstream) -> list[ServedModel]:
+    """All that `/v1/models` lists. Raises ServerError."""
+    reply = await upstream.ask("/v1/models", seconds=_SECONDS)
+    if not reply.ok:
+        raise upstream.refused(reply)
+    entries = map(chat.as_object, chat.as_list(reply.body.get("data"))[:_MOST])
+    return [
+        ServedModel(
+            name=_text(entry.get("id")), root=_text(entry.get("root")),
+            parent=_text(entry.get("parent")),
+        )
+        for entry in entries
+        if _text(entry.get("id"))
+    ]  # fmt: skip
+
+
+def base(listed: Sequence[ServedModel], wanted: str, place: str) -> str:
+    """The base's name: `wanted` (`[serving] model`), or the only one. Raises ServerError."""
+    names = [m.name for m in listed if not m.parent and not m.name.startswith(PREFIX)]
+    choice = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+    if wanted:
+        if names and wanted not in names:
+            raise ServerError(
+                f"{place} has no model {wanted!r}: set [serving] model to one of {choice}"
+            )
+        return wanted
+    if not names:
+        raise ServerError(f"{place} offers no model: load one there, or set [serving] model")
+    if len(names) > 1:
+        raise ServerError(f"{place} offers several models: set [serving] model to one of {choice}")
+    return names[0]
+
+
+def left_behind(listed: Sequence[ServedModel], path: str) -> list[str]:
+    """Our names among them that were loaded out of the directory in which `path` lies."""
+    home = dirname(path)
+    return [m.name for m in listed if m.name.startswith(PREFIX) and dirname(m.root) == home]
+
+
+def _text(value: object) -> str:
+    return value[:500] if isinstance(value, str) and value.isprintable() else ""

@@ -1,0 +1,190 @@
+"""One `llama-server`: started on a free port of this machine, waited for, looked at, and ended.
+
+It listens on 127.0.0.1 alone and asks for a key that only we know, which it gets in its environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import secrets
+import signal
+import socket
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.base import spawn
+from goodbot.base.clock import Clock
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers.manners import Manners
+from goodbot.inference.servers.upstream import Upstream
+
+logger = logging.getLogger(__name__)
+
+_START_SECONDS = 600.0
+_LOOK_SECONDS = 0.05
+_STOP_SECONDS = 10.0
+_DOUBT_SECONDS = 10.0
+_HOST = "127.0.0.1"
+_MACHINE = (
+    "no space left", "cannot allocate", "failed to allocate", "unable to allocate", "out of memory",
+    "bad_alloc", "couldn't bind", "already in use", "too many open files", "permission denied",
+    "cannot be started", "error while loading shared libraries",
+)  # fmt: skip
+"""As llama-server, its libraries and what starts it say that the machine has no room for it."""
+_KILLED = -signal.SIGKILL
+"""Its exit code when it was killed, as a machine without memory does."""
+
+
+class LlamaProcess:
+    """A `llama-server` with one adapter, or none, for as long as it lives."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, adapter: Path | None,
+        environ: Mapping[str, str], clock: Clock, manners: Manners,
+    ) -> None:  # fmt: skip
+        """`command` and `manners`: the program with what every process of this driver is given, and what
+        it is known to refuse."""
+        self.name = name
+        self.adapter = adapter
+        self._command = command
+        self._environ = environ
+        self._clock = clock
+        self._process: asyncio.subprocess.Process | None = None
+        self._log: deque[str] = deque(maxlen=20)
+        self._reader: asyncio.Task[None] | None = None
+        self._killed = False
+        self._manners = manners
+        self.upstream = Upstream("llama.cpp", f"http://{_HOST}", Secret(""), manners)
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Come up with the model, and with the adapter and nothing else applied.
+
+        Raises ServerError; AdapterError where it comes up with the adapter not as it should.
+        """
+        port, key = _free_port(), secrets.token_urlsafe(24)
+        adapter = ("--lora", str(self.adapter)) if self.adapter else ()
+        try:
+            self._process = await spawn.start(
+                *self._command, "--host", _HOST, "--port", str(port), "--alias", self.name, *adapter,
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE, environ={**self._environ, "LLAMA_API_KEY": key},
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self._killed = True  # it is no fault of the adapter
+            raise ServerError(f"{self._command[0]}: {spawn.why_not(error)}") from error
+        self._reader = asyncio.create_task(self._read(self._process), name=f"{self.name} log")
+        self.upstream = Upstream("llama.cpp", f"http://{_HOST}:{port}", Secret(key), self._manners)
+        try:
+            await self.upstream.open()
+            async with asyncio.timeout(_START_SECONDS):
+                await self._healthy()
+                await self._look()
+        except BaseException as error:
+            await self.stop()
+            if isinstance(error, TimeoutError):
+                self._killed = True
+                raise ServerError(
+                    f"llama-server did not come up within {_START_SECONDS / 60:.0f} minutes"
+                ) from error
+            raise
+
+    @property
+    def blames_machine(self) -> bool:
+        """Whether it did not come up for want of memory, disk or a port: no fault of its adapter."""
+        said = "\n".join(self._log).lower()
+        return self._killed or any(words in said for words in _MACHINE)
+
+    async def doubt(self) -> None:
+        """After an answer that broke off: end it if it does not even say that it is well."""
+        try:
+            if self.alive and (await self.upstream.ask("/health", seconds=_DOUBT_SECONDS)).ok:
+                return
+        except ServerError:
+            pass
+        await self.stop()
+
+    async def stop(self) -> None:
+        """End it; idempotent. Answers under way are cut off."""
+        process, self._process = self._process, None
+        await self.upstream.close()
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await process.wait()
+            except TimeoutError:
+                pass
+            finally:
+                if process.returncode is None:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    await process.wait()
+        elif process is not None and (process.returncode or 0) < 0:
+            # It was killed, so it has ended nothing that it had started. The group has its number as
+            # long as something is in it.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+
+    async def _healthy(self) -> None:
+        while self.alive:
+            with contextlib.suppress(ServerError):
+                if (await self.upstream.ask("/health", seconds=10.0)).ok:
+                    return
+            await self._clock.sleep(_LOOK_SECONDS)
+        self._killed = self._process is not None and self._process.returncode == _KILLED
+        last = next((line for line in reversed(self._log) if "error" in line.lower()), "")
+        last = last or (self._log[-1] if self._log else "it does not say why")
+        raise ServerError(f"llama-server ended while it came up: {last}")
+
+    async def _look(self) -> None:
+        """See that just our adapter is applied, whole."""
+        reply = await self.upstream.ask("/lora-adapters", seconds=30.0)
+        try:
+            listed: Any = json.loads(reply.text) if reply.ok else None
+            found = [(Path(entry["path"]).name, float(entry["scale"])) for entry in listed]
+        except (ValueError, LookupError, TypeError) as error:
+            raise ServerError(
+                "llama-server does not tell its adapters (/lora-adapters): it is too old, update it"
+            ) from error
+        wanted = [(self.adapter.name, 1.0)] if self.adapter else []
+        if found != wanted:
+            raise AdapterError(
+                f"llama-server has {found or 'no adapter'} applied in place of {wanted or 'none'}: "
+                "update llama.cpp, and see that `binary` is no script that adds options of its own"
+            )
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        """Keep the pipe empty, and its last lines. Prompts are not in its log at its usual verbosity."""
+        assert process.stderr is not None  # noqa: S101  opened as a pipe
+        while True:
+            try:
+                line = await process.stderr.readline()
+            except ValueError:  # a line without end
+                continue
+            if not line:
+                if self._process is process:  # nobody asked it to end
+                    logger.error("llama-server ended: %s", "\n".join(self._log) or "not a word")
+                return
+            self._log.append(line.decode("utf-8", "replace").strip()[:300])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,188 @@
+"""What vLLM and SGLang share: adapters that are loaded over HTTP by a path, and why they refuse one."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import logging
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Collection, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from goodbot.api.server import GenerateRequest, ServerParts
+from goodbot.base.errors import AdapterError, GoodbotError, ServerError
+from goodbot.base.sampling import Filters
+from goodbot.base.thoughts import Thought, options
+from goodbot.inference.servers import chat, listing, temperature
+from goodbot.inference.servers.chat import Completion
+from goodbot.inference.servers.remote import RemoteServer
+from goodbot.inference.servers.upstream import Reply, StatusError
+
+logger = logging.getLogger(__name__)
+
+_LOAD_SECONDS = 300.0
+_HOW = "start it as `goodbot doctor serving` prints it"
+_BUSY = (429, 502, 503, 504)
+_UNSEEN = ("no adapter found", "no such file", "not a directory", "does not exist", "repo id")
+"""What servers say of a path that leads nowhere; SGLang takes such a one for a name in the hub."""
+_IN_USE: set[tuple[str, str]] = set()
+"""Address and name of what drivers of this process have loaded: a model switch tries another beside it."""
+_FORBIDDEN = ("permission denied", "not permitted")
+
+
+class LoraServer(RemoteServer):
+    """A server that loads adapters while it runs. PEFT directories, read by the server itself."""
+
+    load_path: ClassVar[str]
+    unload_path: ClassVar[str]
+    rank_option: ClassVar[str] = "--max-lora-rank"
+
+    def __init__(self, parts: ServerParts, title: str) -> None:
+        super().__init__(parts, title)
+        self.follows_temperature = False
+        """Whether its log-probs are at the temperature of the request."""
+        self.follows_filters = False
+        """Whether they are those of what filters leave."""
+        self._refuses_logprobs = False
+
+    @abstractmethod
+    async def lacks(self) -> str:
+        """Why it takes no adapters while it runs, to go on after "it"; empty if it does."""
+
+    async def look(self) -> str:
+        base = await super().look()
+        why = await self.lacks()
+        self.complaint = f"{self.upstream.place} {why}: {_HOW}" if why else ""
+        # Each time: its owner may have started it anew with other options.
+        self.follows_temperature, self.follows_filters = await self._are_followed(base)
+        return base
+
+    async def attach(self, name: str, directory: Path) -> None:
+        path = self.path_of(directory)
+        reply = await self.upstream.ask(
+            self.load_path, {"lora_name": name, "lora_path": path}, seconds=_LOAD_SECONDS
+        )
+        if not reply.ok:
+            raise self._refusal(reply, directory, path)
+        _IN_USE.add((self.upstream.url, name))
+        if name not in await self.offered():
+            raise AdapterError(
+                f"{self.upstream.place} says that it has loaded {name}, and does not list it: see its "
+                "log, and start it again"
+            )
+
+    async def detach(self, name: str) -> None:
+        reply = await self.upstream.ask(
+            self.unload_path, {"lora_name": name}, seconds=_LOAD_SECONDS
+        )
+        if not reply.ok and name in await self.offered():
+            raise self.upstream.refused(reply)
+        _IN_USE.discard((self.upstream.url, name))
+
+    async def leftovers(self, directory: Path) -> Collection[str]:
+        found = listing.left_behind(await self.models(), self.path_of(directory))
+        return [name for name in found if (self.upstream.url, name) not in _IN_USE]
+
+    async def pulse(self) -> None:
+        reply = await self.upstream.ask("/health", seconds=30.0)
+        if not reply.ok:
+            raise self.upstream.refused(reply)
+
+    def tells_logprobs(self, request: GenerateRequest) -> bool:
+        """Whether what it tells are the log-probs that the tokens are drawn by, or those of before filters.
+
+        It may tell those of after a penalty, and before tokens are taken out: they are neither.
+        """
+        if request.filters.repetition_penalty != 1 and not self.follows_filters:
+            return False
+        drawn_by = self.follows_temperature or temperature.makes_no_difference(request.temperature)
+        return drawn_by and not self._refuses_logprobs
+
+    def takes(self, filters: Filters, *, far: bool = False) -> Filters:
+        return filters
+
+    def tells_own(self, request: GenerateRequest) -> bool:
+        return not self.follows_filters
+
+    async def write(
+        self, name: str, request: GenerateRequest
+    ) -> AsyncGenerator[str | Thought | Completion]:
+        try:
+            async with contextlib.aclosing(super().write(name, request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        except StatusError as error:  # it is said before the first piece
+            if error.reply.status != 400 or "logprob" not in error.reply.words.lower():
+                raise
+            logger.warning("%s tells no log-probs: %s", self.upstream.place, error.reply.words)
+            self._refuses_logprobs = True
+        async with contextlib.aclosing(super().write(name, request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
+        filters = request.filters
+        body = {
+            **super().body(name, request),
+            # All of them: else those of the generation_config.json that the server reads would hold.
+            "top_k": filters.top_k or -1, "min_p": filters.min_p,
+            "repetition_penalty": filters.repetition_penalty,
+            "chat_template_kwargs": options(request.thinking),
+        }  # fmt: skip
+        if self.tells_logprobs(request):
+            body["logprobs"] = True
+        return body
+
+    async def _are_followed(self, base: str) -> tuple[bool, bool]:
+        """Whether its log-probs are of after the temperature, and of after the filters."""
+        request = GenerateRequest(
+            messages=[{"role": "user", "content": "Hello"}], max_tokens=1, temperature=1.0, seed=0
+        )
+
+        async def first(at: float, top_k: int = 0) -> Mapping[str, float]:
+            asked = dataclasses.replace(request, filters=Filters(top_k=top_k))
+            return await chat.first_tokens(self.upstream, self.body(base, asked), 10, at)
+
+        try:
+            followed = await temperature.is_followed(first)
+            return followed, temperature.are_filtered(await first(1.0), await first(1.0, top_k=1))
+        except ServerError:
+            return False, False
+
+    def _refusal(self, reply: Reply, directory: Path, path: str) -> GoodbotError:
+        """Its answer to a load, as a sentence that says what to do."""
+        place, words = self.upstream.place, reply.words.lower()
+        if reply.status in (401, 403) or reply.status in _BUSY:
+            return self.upstream.refused(reply)
+        if reply.status in (404, 405) and "adapter" not in words:
+            return AdapterError(f"{place} takes no adapters while it runs: {_HOW}")
+        if "not enabled" in words:
+            return AdapterError(f"{place} was started without --enable-lora: {_HOW}")
+        if any(sign in words for sign in _FORBIDDEN):
+            return AdapterError(
+                f"{place} may not read {path}: run it as the user who runs goodbot, or give its user "
+                "the right to read there"
+            )
+        if any(sign in words for sign in _UNSEEN):
+            return AdapterError(
+                f"{place} does not see {path}: if it runs in a container or on another machine, mount "
+                f"{directory.parent} there and set [adapters] path_on_server to where it is mounted"
+            )
+        if "rank" in words:
+            rank = _rank(directory)
+            return AdapterError(
+                f"{place} does not take an adapter of rank {rank}: start it with "
+                f"{self.rank_option} {rank} or more, and for all modules ({reply.words})"
+            )
+        said = reply.words or f"status {reply.status}"
+        return AdapterError(f"{place} refuses the adapter in {path}: {said}")
+
+
+def _rank(directory: Path) -> int:
+    try:
+        return int(json.loads((directory / "adapter_config.json").read_bytes())["r"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return 0

@@ -1,0 +1,184 @@
+"""What a model server refuses, learnt from what it says, and how it is asked from then on.
+
+Some templates refuse the system role, or two messages of one role behind each other; some servers refuse
+`max_tokens`, `seed` or a filter. Each is left out or said in another way once the server has refused it, for
+as long as its driver lives, and its owner is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from goodbot.api.completions import with_tools, without_form, without_tools
+from goodbot.api.events import Message
+from goodbot.api.plain import plainer, system_first, without_system
+from goodbot.base.sampling import UNFILTERED, Filters
+
+FORMS: Mapping[str, Callable[[Sequence[Message]], list[Message]]] = {
+    "system_first": system_first, "without_system": without_system, "plainer": plainer,
+}  # fmt: skip
+"""Ways to say a conversation, each plainer than the one before."""
+_TOLD = {
+    "system_first": "system messages in the middle (all of them go first)",
+    "without_system": "system messages (their words go with the first question)",
+    "plainer": "this order of roles (one user's and one assistant's message in turn)",
+}
+REFUSALS = (400, 422, 500, 501)
+"""Statuses of those who do not take a request as it is."""
+_ROLES = re.compile(r"\brole|\bsystem (message|prompt)|alternat|\bdeveloper\b", re.ASCII)
+_REFUSES = re.compile(
+    r"support|not permitted|not allowed|unknown|unrecogni|unexpected|extra|forbidden|must|only|invalid|"
+    r"not available|deprecated|disallow|does not|doesn't|cannot|can't|expected|instead|alternat",
+    re.ASCII,
+)
+_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
+_SPARE = (
+    "seed", "top_p", "top_k", "min_p", "repetition_penalty", "temperature", "stream_options",
+    "chat_template_kwargs", "cache_salt", "parallel_tool_calls", "frequency_penalty",
+    "presence_penalty", "logit_bias", "stop", "reasoning_effort",
+)  # fmt: skip
+"""What an answer can be had without."""
+_OWN_TEMPERATURE = 1.0
+"""That of OpenAI's API where a request names none."""
+
+
+@dataclass
+class Manners:
+    """One server's; and a copy is what one request was asked with."""
+
+    form: str = ""
+    """In which of `FORMS` it wants a conversation; empty: as it is."""
+    _renamed: bool = False
+    """`max_tokens` goes by its newer name."""
+    _older: bool = False
+    _dropped: tuple[str, ...] = ()
+    refused: str = ""
+    """What it said of our last request, if nothing could be done about it."""
+
+    @property
+    def temperature(self) -> float | None:
+        """The one of an answer, where that is not the one that was asked for."""
+        return _OWN_TEMPERATURE if "temperature" in self._dropped else None
+
+    def fitted(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A request of chat completions as this server takes it."""
+        made = {name: value for name, value in body.items() if name not in self._dropped}
+        if self.form and isinstance(made.get("messages"), list):
+            made["messages"] = FORMS[self.form](made["messages"])
+        old, new = (_TOKENS, _NEWER) if self._renamed else (_NEWER, _TOKENS)
+        if (self._renamed or self._older) and old in made:
+            made[new] = made.pop(old)
+        return made
+
+    def left(self, filters: Filters) -> Filters:
+        """What of the filters reaches the server."""
+        gone = {name: getattr(UNFILTERED, name) for name in filters.told() if name in self._dropped}
+        return replace(filters, **gone) if gone else filters
+
+    def learn(self, status: int, words: str, body: Mapping[str, Any]) -> bool:
+        """From a refusal of what `fitted` makes of `body`; whether to ask once more."""
+        low, sent = words.lower(), self.fitted(body)
+        if status not in REFUSALS or not _REFUSES.search(low):
+            return False
+        if named := next((name for name in _named(low) if name in sent), ""):
+            return self._leave_out(named, low)
+        if "messages" not in body or not _ROLES.search(low):
+            return False
+        forms = list(FORMS)
+        for form in forms[forms.index(self.form) + 1 if self.form else 0 :]:
+            if FORMS[form](body["messages"]) != sent["messages"]:
+                self.form = form
+                return True
+        return False
+
+    def _leave_out(self, name: str, low: str) -> bool:
+        if name == _TOKENS and not self._older:
+            self._renamed = True
+        elif name == _NEWER and not self._renamed:
+            self._older = True
+        elif name in _SPARE:
+            self._dropped += (name,)
+        else:
+            return False
+        return True
+
+    def take(self, learnt: Manners, but: Collection[str]) -> None:
+        """What helped one request is kept for the next ones, `but` for what was said of these fields."""
+        forms = ("", *FORMS)
+        self.form = max(self.form, learnt.form, key=forms.index)
+        if not {_TOKENS, _NEWER}.intersection(but):
+            self._renamed |= learnt._renamed
+            self._older |= learnt._older
+        known = {*self._dropped, *but}
+        self._dropped += tuple(name for name in learnt._dropped if name not in known)
+
+    def told(self) -> str:
+        """For its owner: what it refuses, and what becomes of it; empty for nothing."""
+        parts = [_TOLD[self.form]] if self.form else []
+        parts += [f"{_TOKENS} (it gets {_NEWER})"] if self._renamed else []
+        parts += [f"{_NEWER} (it gets {_TOKENS})"] if self._older else []
+        parts += [f"{name} (left out)" for name in self._dropped]
+        if self.refused:
+            parts.append(f"what it was asked last: {self.refused}")
+        return f"the server refuses: {'; '.join(parts)}" if parts else ""
+
+
+class Attempt:
+    """One request, asked anew for as long as something of it can be said in another way::
+
+        while True:
+            try:
+                ask(attempt.sent)
+            except StatusError as error:
+                if not attempt.again(error.reply.status, error.reply.words):
+                    raise
+            else:
+                attempt.taken()
+
+    Nothing is learnt for others before the server takes it, so what does not help is never kept.
+    """
+
+    def __init__(
+        self, manners: Manners, body: Mapping[str, Any], theirs: Collection[str] = ()
+    ) -> None:
+        """`theirs`: fields whose values a program has chosen, which say nothing of other requests."""
+        self._shared, self._body, self._theirs = manners, body, theirs
+        self.manners = replace(manners)
+        """How this one is asked, whatever others learn meanwhile."""
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """The request as the server gets it."""
+        return self.manners.fitted(self._body)
+
+    def taken(self) -> None:
+        """The server answers it."""
+        self._shared.take(self.manners, self._theirs)
+        self._shared.refused = ""
+
+    def again(self, status: int, words: str) -> bool:
+        """After an error: whether to ask once more, with what `sent` is now."""
+        if self.manners.learn(status, words, self._body):
+            return True
+        if status in REFUSALS and not self._theirs:
+            self._shared.refused = words
+        return False
+
+
+def _named(low: str) -> list[str]:
+    """The fields that a refusal names, the newer name of a pair only where the older is not refused."""
+    found = [name for name in (_TOKENS, _NEWER, *_SPARE) if re.search(rf"\b{name}\b", low)]
+    too_many = re.search(r"context|too (large|long|many|big)|at most|less than|greater|exceed", low)
+    return [] if too_many else found
+
+
+def formed(messages: Sequence[Message]) -> list[Message]:
+    """A stored prompt as it was really sent."""
+    plain, form = without_form(messages)
+    if form not in FORMS:
+        return plain
+    words, tools = without_tools(plain)
+    return with_tools(FORMS[form](words), tools)

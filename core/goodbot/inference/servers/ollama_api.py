@@ -1,0 +1,222 @@
+"""Ollama's own API, as far as it is needed here.
+
+After https://docs.ollama.com/api and Ollama's sources, 0.30 to 0.34. Answers are newline-delimited JSON;
+nothing in them is trusted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goodbot.api.completions import without_tools
+from goodbot.api.server import GenerateRequest
+from goodbot.base.errors import ServerError
+from goodbot.base.thoughts import Thought
+from goodbot.inference.servers.chat import Completion, as_list, as_object, tops
+from goodbot.inference.servers.thinking import Reader
+from goodbot.inference.servers.upstream import Reply, StatusError, Unreachable, Upstream, said
+
+_QUICK_SECONDS = 30.0
+_UPLOAD_SECONDS = 3600.0
+LOAD_SECONDS = 600.0
+"""Ollama may read a large model from a slow disk before it answers."""
+_LONGEST_LINE = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """What Ollama tells of one model."""
+
+    form: str
+    """`gguf`, or `safetensors`: that runs with MLX."""
+    remote: bool
+    """It runs in Ollama's cloud."""
+    modelfile: str
+    thinks: bool = False
+    """It can be told to think first."""
+
+
+class OllamaApi:
+    """The calls. They raise ServerError: `StatusError` where it refuses, `Unreachable` where it is not."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    async def version(self) -> str:
+        """As `0.33.3`."""
+        version = (await self._told("/api/version")).get("version")
+        if not isinstance(version, str) or len(version) > 60 or not version.isprintable():
+            raise ServerError(
+                f"what answers at {self._upstream.url} is no Ollama: set [serving] url"
+            )
+        return version
+
+    async def tags(self) -> dict[str, str]:
+        """The models on its disk: digest by name."""
+        return await self._named("/api/tags")
+
+    async def running(self) -> dict[str, str]:
+        """The models in its memory: digest by the name that they were loaded under."""
+        return await self._named("/api/ps")
+
+    async def show(self, name: str) -> Shown:
+        told = await self._told("/api/show", {"model": name})
+        modelfile, details = told.get("modelfile"), as_object(told.get("details"))
+        return Shown(
+            form=str(details.get("format", "")), remote=bool(told.get("remote_host")),
+            modelfile=modelfile if isinstance(modelfile, str) else "",
+            thinks="thinking" in as_list(told.get("capabilities")),
+        )  # fmt: skip
+
+    async def upload(self, blob: str, file: Path) -> None:
+        """Put a file there under its digest (`sha256:…`), unless it is there already."""
+        path = f"/api/blobs/{blob}"
+        if (await self._ask(path, method="HEAD")).ok:
+            return
+        try:
+            with file.open("rb") as opened:
+                reply = await self._upstream.ask(path, opened, seconds=_UPLOAD_SECONDS)
+        except Unreachable:  # it hangs up on a file that somebody else has just put there
+            reply = await self._ask(path, method="HEAD")
+        if not reply.ok:
+            raise self._upstream.refused(reply)
+
+    async def create(self, name: str, parts: Mapping[str, Any]) -> None:
+        """Make a model of a base with adapters (`from`, `adapters`), or of files (`files`)."""
+        last: dict[str, Any] = {}
+        async for last in self._lines("/api/create", {"model": name, **parts}):
+            if last.get("error"):
+                words = f"{self._upstream.place} did not make {name}: {said(last)}"
+                raise StatusError(words, Reply(status=400, body=last))
+        if last.get("status") != "success":
+            raise ServerError(f"{self._upstream.place} broke off while it made {name}")
+
+    async def copy(self, source: str, destination: str) -> None:
+        await self._done("/api/copy", {"source": source, "destination": destination}, "POST")
+
+    async def delete(self, name: str) -> None:
+        """What is not there is ignored."""
+        try:
+            await self._done("/api/delete", {"model": name}, "DELETE")
+        except StatusError as error:
+            if error.reply.status != 404:
+                raise
+
+    async def free(self, name: str) -> None:
+        """Out of its memory, if `name` itself is there.
+
+        Asked by another name of the same model file, Ollama would let go whatever has that file in memory:
+        the version that is active now.
+        """
+        running = await self.running()
+        if not running:
+            return
+        digest = (await self.tags()).get(name)
+        if name in running or (digest and digest in running.values()):
+            await self._done("/api/chat", {"model": name, "messages": [], "keep_alive": 0}, "POST")
+
+    async def preload(self, name: str) -> None:
+        """Into its memory."""
+        body: dict[str, Any] = {"model": name, "messages": []}
+        await self._done("/api/chat", body, "POST", seconds=LOAD_SECONDS)
+
+    async def chat(self, body: Mapping[str, Any]) -> AsyncGenerator[str | Thought | Completion]:
+        """The pieces, then one `Completion`. Closing it early ends the answer there too."""
+        reader = Reader()
+        if body.get("think") and not (await self.show(str(body["model"]))).thinks:
+            body = {**body, "think": False}  # it refuses what its template cannot do
+        async for line in self._lines("/api/chat", body):
+            if line.get("error"):
+                raise ServerError(f"{self._upstream.place} failed: {said(line)}")
+            for piece in reader.delta(as_object(line.get("message")), 0):
+                yield piece
+            if line.get("done") is True:
+                finish = "length" if line.get("done_reason") == "length" else "stop"
+                for piece in reader.end(0, cut=finish == "length"):
+                    yield piece
+                yield reader.completed(Completion(text="", finish=finish))
+                return
+        raise ServerError(f"{self._upstream.place} broke its answer off")
+
+    async def first(self, body: Mapping[str, Any]) -> dict[str, float]:
+        """The likeliest first tokens; llama-server tells them at temperature 1, before any sampler."""
+        told = await self._told("/api/chat", {**body, "stream": False}, seconds=LOAD_SECONDS)
+        entries = as_list(told.get("logprobs"))
+        return tops(as_object(entries[0]).get("top_logprobs")) if entries else {}
+
+    async def _lines(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        rest = b""
+        async with self._upstream.stream(path, body) as (_, pieces):
+            async for piece in pieces:
+                *whole, rest = (rest + piece).split(b"\n")
+                if len(rest) > _LONGEST_LINE:
+                    raise ServerError(f"{self._upstream.place} sent a line without end")
+                for line in whole:
+                    if line.strip():
+                        yield self._line(line)
+            if rest.strip():
+                yield self._line(rest)
+
+    def _line(self, line: bytes) -> dict[str, Any]:
+        try:
+            return as_object(json.loads(line))
+        except (ValueError, RecursionError):
+            raise ServerError(f"{self._upstream.place} sent something that is no answer") from None
+
+    async def _named(self, path: str) -> dict[str, str]:
+        models = map(as_object, as_list((await self._told(path)).get("models")))
+        return {
+            name: digest
+            for model in models
+            if isinstance(name := model.get("name"), str)
+            and name.isprintable()
+            and isinstance(digest := model.get("digest"), str)
+        }
+
+    async def _done(
+        self, path: str, body: Mapping[str, Any], method: str, seconds: float = _QUICK_SECONDS
+    ) -> None:
+        await self._told(path, body, method=method, seconds=seconds)
+
+    async def _told(
+        self, path: str, body: Mapping[str, Any] | None = None, *, method: str = "",
+        seconds: float = _QUICK_SECONDS,
+    ) -> dict[str, Any]:  # fmt: skip
+        reply = await self._ask(path, body, method=method, seconds=seconds)
+        if not reply.ok:
+            raise self._upstream.refused(reply)
+        return reply.body
+
+    async def _ask(
+        self, path: str, body: Mapping[str, Any] | None = None, *, method: str = "",
+        seconds: float = _QUICK_SECONDS,
+    ) -> Reply:  # fmt: skip
+        return await self._upstream.ask(path, body, method=method, seconds=seconds)
+
+
+def digest_of(file: Path) -> str:
+    """`sha256:…` of a file."""
+    import hashlib
+
+    with file.open("rb") as opened:
+        return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
+
+
+def body(name: str, request: GenerateRequest) -> dict[str, Any]:
+    """For `/api/chat`: the request's filters, whatever the model's own parameters say."""
+    filters = request.filters
+    messages, tools = without_tools(request.messages)
+    return {
+        "model": name, "messages": messages, "think": request.thinking,
+        **({"tools": tools} if tools else {}),
+        "options": {
+            "temperature": request.temperature, "seed": request.seed & 0x7FFFFFFF,
+            "num_predict": request.max_tokens, "top_k": filters.top_k, "top_p": filters.top_p,
+            "min_p": filters.min_p, "repeat_penalty": filters.repetition_penalty,
+            "repeat_last_n": -1, "presence_penalty": 0.0, "frequency_penalty": 0.0,
+        },
+    }  # fmt: skip

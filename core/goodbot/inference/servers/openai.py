@@ -1,0 +1,49 @@
+"""Any server that speaks OpenAI's API: it answers with its own model, and takes no adapters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from goodbot.api.marks import ANY, Pattern
+from goodbot.api.server import BASE, ServerParts
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.inference.servers import address
+from goodbot.inference.servers.choice import NO_ADAPTERS
+from goodbot.inference.servers.remote import RemoteServer
+from goodbot.inference.servers.upstream import StatusError
+
+
+class OpenAIServer(RemoteServer):
+    """A compatible server somewhere."""
+
+    def __init__(self, _: object, parts: ServerParts) -> None:
+        super().__init__(parts, "the server")
+        self.complaint = f"{self.upstream.place}: {NO_ADAPTERS}"
+
+    async def marks(self) -> Pattern:
+        return ANY  # its model may be another than ours
+
+    async def look(self) -> str:
+        try:
+            return await super().look()
+        except StatusError as error:
+            if error.reply.status in (404, 405) and self.parts.served_model:
+                return self.parts.served_model  # it lists nothing, so its owner has said the name
+            if error.reply.status in (404, 405):
+                raise ServerError(
+                    f"{self.upstream.place} does not tell its models: set [serving] model, and see "
+                    "that [serving] url is what comes before /v1"
+                ) from error
+            raise
+
+    async def load(self, version: int, directory: Path) -> None:
+        if version != BASE:
+            raise AdapterError(self.complaint)
+
+    async def reload(self, version: int, directory: Path) -> None:
+        await self.load(version, directory)
+
+    async def pulse(self) -> None:
+        """Another machine's is asked only while it is down: it may count requests."""
+        if self._pulse.down or address.is_here(self.upstream.url):
+            await self.look()

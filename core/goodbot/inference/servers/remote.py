@@ -1,0 +1,328 @@
+"""The base of drivers of servers that the owner runs: connection, names, swaps, and what is in flight.
+
+A subclass says what its server does differently, by overriding:
+
+* `attach(name, directory)` and `detach(name)`: load an adapter under a name of its own, and forget it.
+* `offered()`: the names that the server has now; by default what `/v1/models` lists. A server that lists no
+  adapters returns what the driver itself keeps.
+* `takes(filters)`: those of the filters of an answer that it has; by default `top_p`.
+* `body(name, request)`: the JSON of `/v1/chat/completions`; or `write(name, request)` whole, for another API.
+* `look()`: is it this kind of server, can it do what is needed, and what does it call the base model?
+* `leftovers(directory)`: adapters of ours that an earlier run left there. `pulse()`: is it well?
+  `forgotten(error)`: does this error say that a name is gone? All three have defaults.
+
+It asks through `self.upstream` (`ask` for whole answers, `stream` for others), raises AdapterError for what
+the owner must do about adapters and ServerError for all else, and sets `self.complaint` for `status`.
+Versions, drain, fresh names, health and what happens when the server forgets are done here. A driver that
+starts processes of its own uses `Upstream`, `chat` and `Flights` directly where this does not fit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.api.completions import FarSide
+from goodbot.api.events import Message
+from goodbot.api.marks import Pattern
+from goodbot.api.server import BASE, GenerateRequest, Piece, Server, ServerParts
+from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.sampling import Filters
+from goodbot.inference.models.servers import ServedModel
+from goodbot.inference.servers import chat, listing
+from goodbot.inference.servers.background import Chores
+from goodbot.inference.servers.chat import Completion, Part
+from goodbot.inference.servers.guarding import guarded, marks_of, mended
+from goodbot.inference.servers.heartbeat import Pulse
+from goodbot.inference.servers.in_flight import Flights
+from goodbot.inference.servers.listing import PREFIX
+from goodbot.inference.servers.thinking import opened
+from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream
+
+logger = logging.getLogger(__name__)
+
+_DRAIN_SECONDS = 600.0
+"""An answer that is still being written after that loses its adapter."""
+_SOON_SECONDS = 5.0
+
+
+class RemoteServer(Server):
+    """A server that somebody else starts and stops."""
+
+    def __init__(self, parts: ServerParts, title: str) -> None:
+        self.parts = parts
+        self.upstream = Upstream(title, parts.url, parts.key)
+        self.complaint = ""
+        """What is wrong with it, though it answers; for `status`."""
+        self.names: dict[int, str] = {}
+        """The name on the server of every version that is loaded; that of the base is there once it is up."""
+        self._active = BASE
+        self._serials: Counter[int] = Counter()
+        self._flights = Flights()
+        self._loading = asyncio.Lock()
+        self._awake = asyncio.Event()
+        self._awake.set()
+        self._left: set[str] = set()
+        """Names that should be gone from the server."""
+        self._pulse = Pulse(parts.clock, self.pulse, self._sweep)
+        self._chores = Chores()
+
+    # what a subclass overrides
+
+    async def look(self) -> str:
+        """The name of the base model on the server. Raises ServerError if it cannot be used as it is."""
+        return listing.base(await self.models(), self.parts.served_model, self.upstream.place)
+
+    async def offered(self) -> Collection[str]:
+        """The names that answer there now."""
+        return {model.name for model in await self.models()}
+
+    async def leftovers(self, directory: Path) -> Collection[str]:
+        """Names on the server that earlier runs left, of adapters that lie beside `directory`."""
+        return ()
+
+    async def attach(self, name: str, directory: Path) -> None:
+        """Load the adapter in `directory` (PEFT, verified) as `name`. Raises AdapterError, ServerError."""
+        raise AdapterError(f"{self.upstream.title} takes no adapters")
+
+    async def detach(self, name: str) -> None:
+        """Forget `name`, which nobody uses; what is not there is ignored. Raises ServerError."""
+
+    async def pulse(self) -> None:
+        """A light question. Raises ServerError if the server is not well."""
+        await self.models()
+
+    def forgotten(self, error: StatusError) -> bool:
+        """Whether the server says so because it does not know the name of an adapter."""
+        return error.reply.status == 404
+
+    def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
+        """A request to `/v1/chat/completions`: its filters, whatever the server's defaults."""
+        return chat.body(name, request)
+
+    def takes(self, filters: Filters, *, far: bool = False) -> Filters:
+        """Those of the filters that the server has; `far`: at `/v1/chat/completions`, with `body`."""
+        return Filters(top_p=filters.top_p)
+
+    def tells_own(self, request: GenerateRequest) -> bool:
+        """Whether its log-probs are the policy's own where it filters: of before that."""
+        return False
+
+    async def marks(self) -> Pattern:
+        """What the template of its model writes, which nobody else may."""
+        return await marks_of(self.parts.model.path)
+
+    def write(self, name: str, request: GenerateRequest) -> AsyncGenerator[Part]:
+        """One answer under `name`: its pieces, and one `Completion`."""
+        begun = opened(self.parts.model.path, thinking=request.thinking)
+        return chat.stream(self.upstream, self.body(name, request), opened=begun)
+
+    async def start(self) -> None:
+        """Connect, or look again after trouble: what is loaded and still there stays as it is."""
+        await self.upstream.open()
+        try:
+            if not self._awake.is_set():
+                await self.come_back()
+            self.names[BASE] = await self.look()
+            if set(self.names) - {BASE}:
+                self._keep(await self.offered())
+        except ServerError as error:
+            await self._pulse.stop(str(error))
+            if not self._flights.any():
+                await self.upstream.close()
+            raise
+        self._pulse.start()
+        await self._sweep()
+
+    async def stop(self) -> None:
+        await self._pulse.stop()
+        await self._chores.stop()
+        if self.healthy():  # what we brought goes with us, if that is quick
+            with contextlib.suppress(ServerError, TimeoutError):
+                async with asyncio.timeout(_SOON_SECONDS):
+                    for version, name in [*self.names.items()]:  # an answer may forget one
+                        if version != BASE:
+                            await self.detach(name)
+        await self.upstream.close()
+        self.names, self._active = {}, BASE
+        self._awake.set()
+
+    def healthy(self) -> bool:
+        return self.upstream.is_open and BASE in self.names and not self._pulse.down
+
+    def trouble(self) -> str:
+        told = (self.complaint, self.upstream.manners.told())
+        return self._pulse.down or "; ".join(filter(None, told))
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
+        await self._awake.wait()
+        version = self._active if request.version is None else request.version
+        request = dataclasses.replace(request, filters=self.takes(request.filters))
+        request, broke = guarded(request, await self.marks())
+        try:
+            async with contextlib.aclosing(self._written(version, request)) as pieces:
+                async for piece in pieces:
+                    yield mended(piece) if broke else piece
+            return
+        except StatusError as error:  # it says so before the first piece
+            if version == BASE or not self.forgotten(error):
+                raise
+            logger.warning("v%d is not on the server any more: %s", version, error)
+            self._keep(set(self.names.values()) - {self.names.get(version, "")})
+            if request.version is not None:
+                raise
+        async with contextlib.aclosing(self._written(BASE, request)) as pieces:
+            async for piece in pieces:
+                yield mended(piece) if broke else piece
+
+    async def _written(self, version: int, request: GenerateRequest) -> AsyncGenerator[Piece]:
+        name = self.name_of(version)
+        with self._flights.on(name):
+            try:
+                async with contextlib.aclosing(self.write(name, request)) as pieces:
+                    async for piece in pieces:
+                        if isinstance(piece, Completion):
+                            own = self.tells_own(request)
+                            yield piece.by(version, request.filters, own=own)
+                        else:
+                            yield piece
+            except Unreachable as error:
+                self._pulse.down = str(error)
+                raise
+
+    @contextlib.asynccontextmanager
+    async def far_side(self, request: GenerateRequest) -> AsyncGenerator[FarSide | None]:
+        await self._awake.wait()
+        version = self._active if request.version is None else request.version
+        with self._flights.on(name := self.name_of(version)):
+            filters = self.takes(request.filters, far=True)
+            request = dataclasses.replace(request, filters=filters)
+            yield chat.far_side(
+                self.upstream, version, self.body(name, request), filters,
+                own=self.tells_own(request), marks=await self.marks(),
+            )  # fmt: skip
+
+    async def first_tokens(
+        self, messages: Sequence[Message], *, version: int, top: int
+    ) -> Mapping[str, float]:
+        name = self.name_of(version)
+        if not self._awake.is_set():  # it tells nothing while it makes room
+            return {}
+        request = GenerateRequest(
+            messages=messages, max_tokens=1, temperature=1.0, seed=0, version=version
+        )
+        with self._flights.on(name):
+            try:
+                return await self.first(name, request, top)
+            except StatusError as error:
+                if error.reply.status in (400, 422, 501) and not self.forgotten(error):
+                    return {}  # log-probs are what it does not know
+                raise
+
+    async def first(self, name: str, request: GenerateRequest, top: int) -> Mapping[str, float]:
+        """How an answer under `name` begins; overridden where the API is another."""
+        return await chat.first_tokens(self.upstream, self.body(name, request), top)
+
+    async def load(self, version: int, directory: Path) -> None:
+        async with self._loading:
+            if version != BASE and version not in self.names:
+                self.names[version] = await self._attached(version, directory)
+
+    async def reload(self, version: int, directory: Path) -> None:
+        async with self._loading:
+            name = await self._attached(version, directory)
+            old = self.names.pop(version, "")
+            self.names[version] = name
+            self._active = version
+        if old:
+            self._later(self._drop(old))
+
+    async def activate(self, version: int) -> None:
+        self.name_of(version)
+        self._active = version
+
+    async def unload(self, version: int) -> None:
+        if version == self._active:
+            raise ServerError(f"v{version} is what {self.upstream.place} answers with: it stays")
+        if version != BASE and (name := self.names.pop(version, "")):
+            await self._drop(name)
+
+    async def served(self) -> int:
+        self.name_of(BASE)
+        if self._active != BASE:
+            self._keep(await self.offered())
+        return self._active
+
+    def name_of(self, version: int) -> str:
+        """What the server calls a version. Raises ServerError when that is not loaded."""
+        if BASE not in self.names:
+            raise ServerError(self._pulse.down or f"{self.upstream.place} is not connected")
+        if version not in self.names:
+            raise ServerError(f"v{version} is not loaded on {self.upstream.place}")
+        return self.names[version]
+
+    def path_of(self, directory: Path) -> str:
+        """A directory of an adapter, as the server sees it."""
+        mapped = self.parts.path_on_server.rstrip("/")
+        return f"{mapped}/{directory.name}" if mapped else str(directory)
+
+    async def models(self) -> list[ServedModel]:
+        """What `/v1/models` lists. Raises ServerError."""
+        return await listing.models(self.upstream)
+
+    async def quiet(self, seconds: float) -> bool:
+        """For `make_room`: hold new answers back, wait for those under way. False: they go on, so do all."""
+        self._awake.clear()
+        if await self._flights.landed(seconds=seconds):
+            return True
+        self._awake.set()
+        return False
+
+    async def come_back(self) -> None:
+        self._awake.set()
+
+    async def _attached(self, version: int, directory: Path) -> str:
+        """Load under a name that was never used; returns it."""
+        ours = set(self.names.values())
+        self._left |= set(await self.leftovers(directory)) - ours
+        await self._sweep()
+        taken = set(await self.offered()) | ours
+        while True:
+            self._serials[version] += 1
+            serial = self._serials[version]
+            name = f"{PREFIX}{version}" + (f"-{serial}" if serial > 1 else "")
+            if name not in taken:
+                await self.attach(name, directory)
+                return name
+
+    async def _drop(self, name: str) -> None:
+        """Take a name off the server once its answers are done; if that fails, try again with the pulse."""
+        self._left.add(name)
+        if not await self._flights.landed(name, seconds=_DRAIN_SECONDS):
+            logger.warning("an answer by %s takes over %.0f s: it is cut off", name, _DRAIN_SECONDS)
+        await self.detach(name)
+        self._left.discard(name)
+
+    async def _sweep(self) -> None:
+        for name in [name for name in self._left if not self._flights.any(name)]:
+            with contextlib.suppress(ServerError):
+                await self.detach(name)
+                self._left.discard(name)
+
+    def _keep(self, offered: Collection[str]) -> None:
+        """Forget the versions whose names the server has lost."""
+        gone = [v for v, name in self.names.items() if v != BASE and name not in offered]
+        for version in gone:
+            logger.warning("the server has forgotten v%d", version)
+            del self.names[version]
+        if self._active in gone:
+            self._active = BASE
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        self._chores.add(work)

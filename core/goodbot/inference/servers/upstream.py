@@ -1,0 +1,282 @@
+"""One server that is asked over HTTP: one session, one origin, bounded answers, clear errors.
+
+No redirects, no proxies, no cookies; the key goes to this origin alone. What answers is not trusted:
+sizes are limited, and of its own words only one short, printable line gets into an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from goodbot.base.errors import ServerError
+from goodbot.config.secrets import Secret
+from goodbot.inference.servers import address
+from goodbot.inference.servers.manners import REFUSALS, Manners
+
+CONNECT_SECONDS = 5.0
+SILENT_SECONDS = 300.0
+"""A server that says nothing for so long hangs. Reading a long prompt on a slow machine is silent."""
+LONGEST_SECONDS = 3600.0
+"""A streamed answer takes no longer, whatever comes: a server may send signs of life for ever."""
+_LARGEST_ANSWER = 16 * 1024 * 1024
+_LARGEST_STREAM = 256 * 1024 * 1024
+_LONGEST_WORDS = 300
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """A whole answer: its status, and its JSON (`{}` for an empty or unreadable one, or another text)."""
+
+    status: int
+    body: dict[str, Any]
+    text: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def words(self) -> str:
+        """What the server says of an error, in one line that is fit for a terminal; may be empty.
+
+        JSON of another shape is left out: some servers put the request into it, with what people wrote.
+        """
+        structured = self.text.lstrip().startswith(("{", "["))
+        return said(self.body) or ("" if structured else short(self.text))
+
+
+class Upstream:
+    """Requests to one server. `title` names it in sentences ("vLLM")."""
+
+    def __init__(self, title: str, url: str, key: Secret, manners: Manners | None = None) -> None:
+        """`url` is one that `address.checked` has made; `manners`: what is known of the server already."""
+        self.title = title
+        self.url = url
+        self._key = key
+        self._session: aiohttp.ClientSession | None = None
+        self.manners = manners or Manners()
+
+    @property
+    def place(self) -> str:
+        """How sentences name it: `vLLM at http://127.0.0.1:8000`."""
+        return f"{self.title} at {self.url}"
+
+    @property
+    def key(self) -> Secret:
+        return self._key
+
+    @property
+    def is_open(self) -> bool:
+        return self._session is not None
+
+    async def open(self) -> None:
+        """Resolve its address, for as long as this session lasts; idempotent. Raises ServerError."""
+        if self._session is not None:
+            return
+        ways = await address.pinned(self.url)
+        headers = {"Accept-Encoding": "identity", "User-Agent": "goodbot"}
+        if key := self._key.reveal():
+            if not key.isascii() or not key.isprintable():
+                raise ServerError(
+                    "GOODBOT_SERVER_KEY is no key: it has signs that no header may have"
+                )
+            headers["Authorization"] = f"Bearer {key}"
+        self._session = aiohttp.ClientSession(
+            # A connection that is kept is one that the server may end just when it is used again.
+            connector=aiohttp.TCPConnector(resolver=_Pinned(ways), limit=0, force_close=True),
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS
+            ),
+            headers=headers, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False,
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        """Idempotent. Requests under way are cut off."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def ask(
+        self, path: str, body: Mapping[str, Any] | IO[bytes] | None = None, *, method: str = "",
+        seconds: float = SILENT_SECONDS,
+    ) -> Reply:  # fmt: skip
+        """One question, with `GET` or, with a body (JSON, or an open file as it is), `POST`.
+
+        Raises ServerError if no whole answer comes.
+        """
+        method = method or ("GET" if body is None else "POST")
+        async with self._request(method, path, body, seconds) as response:
+            return await self._reply(response)
+
+    @contextlib.asynccontextmanager
+    async def stream(
+        self, path: str, body: Mapping[str, Any]
+    ) -> AsyncGenerator[tuple[str, AsyncIterator[bytes]]]:
+        """An answer as it comes: its content type, and its pieces. Leaving the block early hangs up.
+
+        Raises ServerError, also for a status that is an error (`StatusError`).
+        """
+        async with self._request("POST", path, body, None) as response:
+            if response.status != 200:
+                raise self.refused(await self._reply(response))
+            yield response.content_type, self._pieces(response, _LARGEST_STREAM)
+
+    async def _reply(self, response: aiohttp.ClientResponse) -> Reply:
+        pieces = [piece async for piece in self._pieces(response, _LARGEST_ANSWER)]
+        text = b"".join(pieces).decode("utf-8", "replace")
+        return Reply(status=response.status, body=_object(text), text=text)
+
+    async def _pieces(
+        self, response: aiohttp.ClientResponse, largest: int
+    ) -> AsyncGenerator[bytes]:
+        size = 0
+        try:
+            async for piece in response.content.iter_any():
+                size += len(piece)
+                if size > largest:
+                    raise ServerError(f"{self.place} does not come to an end with its answer")
+                yield piece
+        except RuntimeError as error:  # aiohttp's word for a session that was closed meanwhile
+            raise Unreachable(f"{self.place} was left in the middle of an answer") from error
+
+    def refused(self, reply: Reply) -> StatusError:
+        """An error status, as a sentence that says what to do."""
+        if reply.status in (401, 403):
+            return StatusError(
+                f"{self.place} refuses the key: put the one that it was started with into "
+                "GOODBOT_SERVER_KEY", reply,
+            )  # fmt: skip
+        words = f": {reply.words}" if reply.words else ""
+        return StatusError(f"{self.place} answers with status {reply.status}{words}", reply)
+
+    @contextlib.asynccontextmanager
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | IO[bytes] | None,
+        seconds: float | None,
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        session = self._session
+        if session is None:
+            raise ServerError(f"{self.place} is not connected")
+        timeout = aiohttp.ClientTimeout(
+            total=seconds or LONGEST_SECONDS,
+            sock_connect=CONNECT_SECONDS,
+            sock_read=seconds or SILENT_SECONDS,
+        )
+        response: aiohttp.ClientResponse | None = None
+        given: dict[str, Any] = {"json": body} if isinstance(body, Mapping) else {"data": body}
+        given |= {"timeout": timeout, "allow_redirects": False}
+        try:
+            response = await session.request(method, self.url + path, **given)
+            if 300 <= response.status < 400:
+                raise ServerError(
+                    f"{self.place} sends us elsewhere: set [serving] url to where it really is"
+                )
+            yield response
+        except aiohttp.ClientConnectorError as error:
+            raise Unreachable(
+                f"{self.place} does not answer: start it, or set [serving] url"
+            ) from error
+        except TimeoutError as error:
+            if response is None and isinstance(error, aiohttp.ConnectionTimeoutError):
+                raise Unreachable(
+                    f"{self.place} does not answer: start it, or set [serving] url"
+                ) from error
+            raise ServerError(
+                f"{self.place} said nothing for {seconds or SILENT_SECONDS:.0f} s: it hangs, or is "
+                "far too busy"
+            ) from error
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise Unreachable(f"{self.place} hung up in the middle of an answer") from error
+        finally:
+            if response is not None:
+                response.close()  # what was not read to its end ends the connection, and so the work
+
+
+class StatusError(ServerError):
+    """The server answered, with an error. `reply` is what it said."""
+
+    def __init__(self, message: str, reply: Reply) -> None:
+        self.reply = reply
+        super().__init__(message)
+        self.refused = reply.status in REFUSALS
+
+
+class Unreachable(ServerError):  # noqa: N818  a state of the server's, as `except Unreachable` reads
+    """Nobody answers there, or not any more."""
+
+
+class _Pinned(AbstractResolver):
+    """Every name is where we looked once."""
+
+    def __init__(self, ways: list[tuple[int, str]]) -> None:
+        self._ways = ways
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host, host=ip, port=port, family=way, proto=0, flags=socket.AI_NUMERICHOST
+            )
+            for way, ip in self._ways
+            if family in (socket.AF_UNSPEC, way)
+        ]
+
+    async def close(self) -> None:
+        return
+
+
+def refusal(data: bytes) -> str:
+    """The words of an error's body."""
+    return said(_object(data.decode("utf-8", "replace")))
+
+
+def said(body: Mapping[str, Any]) -> str:
+    """The words of an error object, in the shapes that servers give it; may be empty."""
+    error: object = (
+        body.get("error") or body.get("detail") or body.get("message") or body.get("error_message")
+    )
+    if isinstance(error, Mapping):
+        told = cast("Mapping[str, Any]", error)
+        error = told.get("message") or told.get("detail")
+    if isinstance(error, list):  # one for each field that is not taken (FastAPI)
+        error = "; ".join(filter(None, map(_field, cast("list[object]", error)))) or None
+    return short(error) if isinstance(error, str) else ""
+
+
+def _field(error: object) -> str:
+    """Which field, and what is wrong with it; not what stood in it, which may be what people wrote."""
+    if not isinstance(error, Mapping):
+        return ""
+    told = cast("Mapping[str, Any]", error)
+    where = cast("list[object]", told.get("loc") if isinstance(told.get("loc"), list) else [])
+    names = ".".join(str(part) for part in where if part != "body")
+    words = told.get("msg") or told.get("message")
+    return ": ".join(part for part in (names, words) if isinstance(part, str) and part)
+
+
+def short(text: str) -> str:
+    """Foreign words in one printable line."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())
+    return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 1] + "…"
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(found, list) and found:  # some give a list of one error
+        found = cast("list[object]", found)[0]
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -1,0 +1,41 @@
+"""Answers that are a thought and nothing more, and what people are told in their place."""
+
+from __future__ import annotations
+
+import logging
+
+from goodbot.api.connector import EMPTY
+from goodbot.api.server import Generated
+from goodbot.api.turns import Turn
+
+logger = logging.getLogger(__name__)
+
+THINKING = "Thinking …"
+THINKS_SECONDS = 2.0
+"""A thought that takes so long is told of while it lasts."""
+_NO_ROOM = "I thought until I had no room left to answer: ask me again, or more briefly."
+_NO_ANSWER = "I thought, and came to no answer: ask me again."
+_CUT = "it thought until max_tokens: raise [serving] max_tokens, or set thinking = false"
+_NEVER = "it ended its answer within a thought, and said nothing"
+
+
+class Wordless:
+    """Those of one daemon."""
+
+    def __init__(self) -> None:
+        self._cut: set[str] = set()
+        """Turns whose thought took all of `max_tokens`."""
+
+    def note(self, turn: Turn, answer: Generated) -> None:
+        """Say in the log that there is a thought and no answer, and why."""
+        if answer.thought and not answer.text.strip():
+            cut = answer.finish == "length"
+            logger.warning(_CUT if cut else _NEVER)
+            if cut:
+                self._cut.add(turn.id)
+
+    def text(self, turn: Turn) -> str:
+        """What is sent where there are no words; after a restart it is not known any more why."""
+        if not turn.thought:
+            return EMPTY
+        return _NO_ROOM if turn.id in self._cut else _NO_ANSWER

@@ -1,0 +1,1 @@
+"""What learns: training, adapter versions, their evaluation, and the quality of ratings."""

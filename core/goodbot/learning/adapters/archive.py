@@ -1,0 +1,76 @@
+"""One version as one file, to carry to another machine: a tar of its two files and a manifest.
+
+The manifest tells the base, its tokenizer and its chat template, so that it is not brought in on
+another base; it tells no rating and no run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from goodbot.base.errors import AdapterError
+from goodbot.base.safe_tar import ArchiveError, add, copy, next_member
+from goodbot.learning.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain
+from goodbot.learning.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, Manifest, contents, parse
+
+_LIMITS = {MANIFEST: MAX_TEXT, CONFIG: MAX_TEXT, WEIGHTS: MAX_WEIGHTS}
+
+
+def write(path: Path, directory: Path, manifest: Manifest, *, now: float) -> None:
+    """Make the archive at `path`, which must not exist. Raises AdapterError, OSError."""
+    config, weights = contents(directory)
+    bare = replace(
+        manifest, parent=0, run=None, ratings={}, metrics={}, fingerprint="", source="goodbot"
+    )
+    text = json.dumps(asdict(bare), indent=1, sort_keys=True).encode() + b"\n"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with (
+        os.fdopen(descriptor, "wb") as out,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for name, content in ((MANIFEST, text), (CONFIG, config), (WEIGHTS, weights)):
+            add(tar, name, len(content), now, io.BytesIO(content))
+
+
+def unpack(path: Path, into: Path) -> Manifest:
+    """Its two files to an empty directory; returns its manifest. Raises AdapterError, OSError.
+
+    Nothing is written but members of these names, each once, each within its limit, and they must be
+    what the manifest says.
+    """
+    found: dict[str, str] = {}
+    manifest: Manifest | None = None
+    try:
+        with plain(path, limit=MAX_WEIGHTS + 4 * MAX_TEXT) as file:
+            while (member := next_member(file)) is not None:
+                name, size = member
+                if name not in _LIMITS or name in found:
+                    raise AdapterError(f"{path.name} holds {name[:80]!r}, which has no place in it")
+                if size > _LIMITS[name]:
+                    raise AdapterError(f"{path.name}: {name} is over the limit of {_LIMITS[name]}")
+                if name == MANIFEST:
+                    text = io.BytesIO()
+                    found[name] = copy(file, size, text)
+                    manifest = parse(text.getvalue(), path.name)
+                    continue
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(into / name, flags, 0o600), "wb") as target:
+                    found[name] = copy(file, size, target)
+    except ArchiveError as error:
+        raise AdapterError(
+            f"{path.name} is no adapter that goodbot has exported: {error}"
+        ) from error
+    if manifest is None or set(found) != set(_LIMITS):
+        missing = ", ".join(sorted(set(_LIMITS) - set(found)))
+        raise AdapterError(
+            f"{path.name} is no adapter that goodbot has exported: {missing} is missing"
+        )
+    for name, digest in manifest.files.items():
+        if found[name] != digest:
+            raise AdapterError(f"{path.name} is damaged: {name} is not what its manifest says")
+    return manifest

@@ -1,0 +1,96 @@
+"""How large an adapter is and how far two are apart: computed in a child, which has NumPy.
+
+What the child reads may be anybody's file: it has a limit of time and memory, and its end is its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from goodbot.base import spawn
+from goodbot.base.errors import AdapterError
+
+logger = logging.getLogger(__name__)
+
+_SECONDS = 600.0
+_LAST_WORDS = 4096
+_ANSWER = 1 << 20
+"""Bytes: some groups of matrices, and a few numbers each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Group:
+    """A kind of matrix in some layers. Frobenius norms of ΔW, before, after and of their difference."""
+
+    name: str
+    change: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distance:
+    """From one adapter to another, or from the base model (`before` 0)."""
+
+    groups: tuple[Group, ...]
+    change: float
+    before: float
+    size: float
+    rms: float
+    """The largest root mean square of one ΔW of the later adapter."""
+
+
+async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) -> Distance:
+    """Compare two adapter directories; None is the base model. Raises AdapterError."""
+    request = {"before": str(before) if before else None, "after": str(after)}
+    try:
+        process = await spawn.start(
+            *spawn.python("-m", "goodbot_training.process.inspect"),
+            cage=spawn.Cage(reads=[path for path in (before, after) if path]),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, environ={**environ, "OMP_NUM_THREADS": "1"}, limit=_ANSWER,
+        )  # fmt: skip
+    except OSError as error:
+        raise AdapterError(f"what reads adapters: {spawn.why_not(error)}") from error
+    try:
+        async with asyncio.timeout(_SECONDS):
+            out, said = await process.communicate(json.dumps(request).encode() + b"\n")
+    except TimeoutError as error:
+        raise AdapterError(f"{after.name} was not read within {_SECONDS / 60:g} minutes") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        words = said[-_LAST_WORDS:].decode("utf-8", "replace").strip() or "no word"
+        logger.warning("what reads adapters ended with %d: %s", process.returncode, words)
+    return _distance(out, after)
+
+
+def _distance(out: bytes, after: Path) -> Distance:
+    try:
+        found = cast("dict[str, Any]", json.loads(out[:_ANSWER]))
+        if found["event"] == "failed":
+            raise AdapterError(str(found["reason"])[:500])
+        groups = tuple(
+            Group(
+                name=str(one["name"]), change=float(one["change"]), before=float(one["before"]),
+                after=float(one["after"]),
+            )
+            for one in found["groups"]
+        )  # fmt: skip
+        return Distance(
+            groups=groups, change=float(found["change"]), before=float(found["before"]),
+            size=float(found["size"]), rms=float(found["rms"]),
+        )  # fmt: skip
+    except (ValueError, LookupError, TypeError) as error:
+        raise AdapterError(
+            f"what reads adapters ended without a result: {after.name} may be damaged, or the package "
+            "goodbot_training is not installed"
+        ) from error

@@ -1,0 +1,92 @@
+"""One version in a format that another program takes, written beside its place and moved there whole.
+
+Every export is read back by the child that made it (`goodbot_training.formats`), or here, and compared
+with what it was made from before it gets its name. Nothing is ever replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from goodbot.base.errors import AdapterError, UsageError
+from goodbot.base.spawn import child_environment
+from goodbot.base.suggest import instead
+from goodbot.learning.adapters import archive
+from goodbot.learning.adapters.examining import examine
+from goodbot.learning.adapters.files import sha256
+from goodbot.learning.adapters.formats import Formats, beside
+from goodbot.learning.adapters.manifest import CONFIG, WEIGHTS, Manifest, contents
+from goodbot.store.backup import require_space, sync
+
+KINDS = {
+    "peft": "a directory for vLLM, SGLang, TGI and transformers, or a .tar for another goodbot",
+    "mlx": "a directory for mlx-lm",
+    "gguf": "a LoRA file for llama.cpp, LocalAI; `base`: the base model for it",
+    "gguf-model": "base and adapter as one GGUF file, for servers that take no LoRA",
+    "fused": "base and adapter as one directory of safetensors, for any server",
+}
+"""Format → what it is for."""
+
+
+async def export(
+    kind: str, version: Path | None, manifest: Manifest | None, out: Path, *, model: Path, now: float,
+    progress: Callable[[int, int], None],
+) -> Mapping[str, Any]:  # fmt: skip
+    """Write a verified version (None: the base model) to `out`; returns what reading it back showed.
+
+    Raises UsageError (`out` is there), AdapterError, StoreFullError, OSError; then nothing is left.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"there is no format {kind[:40]!r}; {instead(kind, KINDS)}")
+    if version is None and kind != "gguf":
+        raise UsageError("the base model is as it came; only `--format gguf` makes something of it")
+    out = out.absolute()
+    if os.path.lexists(out):
+        raise UsageError(f"{out} is there already: an export never replaces anything")
+    if not out.parent.is_dir():
+        raise UsageError(f"{out.parent} is no directory")
+    if version is None or manifest is None or kind != "peft":
+        formats = Formats(out.parent, model, child_environment())
+        name = "gguf-base" if version is None else kind
+        found = await formats.export(version, name, out, on_progress=progress)
+    else:
+        needed = sum(entry.stat().st_size for entry in version.iterdir() if entry.is_file())
+        require_space(out.parent, 2 * needed)
+        async with beside(out) as partial:
+            if out.suffix == ".tar":
+                archive.write(partial, version, manifest, now=now)
+                found = _unpacked(partial, manifest)
+            else:
+                found = await _peft(partial, version)
+    for entry in [*out.rglob("*"), out] if out.is_dir() else [out]:
+        sync(entry)
+    sync(out.parent)
+    return found
+
+
+async def _peft(partial: Path, version: Path) -> Mapping[str, Any]:
+    partial.mkdir()
+    config, weights = contents(version)
+    (partial / CONFIG).write_bytes(config)
+    (partial / WEIGHTS).write_bytes(weights)
+    found = await examine(version, partial, child_environment())
+    if found.change > 1e-6 * found.size:
+        raise AdapterError("the export reads otherwise than the version: is the disk failing?")
+    return {"change": found.change, "size": found.size}
+
+
+def _unpacked(partial: Path, manifest: Manifest) -> Mapping[str, Any]:
+    """Unpacked once more, which compares every hash."""
+    back = partial.with_name(f"{partial.name}.back")
+    back.mkdir(mode=0o700)
+    try:
+        known = archive.unpack(partial, back)
+    finally:
+        shutil.rmtree(back)
+    if known.files != manifest.files:
+        raise AdapterError("the export reads otherwise than the version: is the disk failing?")
+    return {"sha256": sha256(partial)}

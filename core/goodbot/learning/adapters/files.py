@@ -1,0 +1,87 @@
+"""Files that anybody may have put there: opened once, never through a link, never waited for, of a
+bounded size.
+
+A directory is opened first, and its files relative to it, so that all of them are of one directory
+whatever is renamed meanwhile; what is hashed and what is parsed is one open file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Generator
+from io import BufferedReader
+from pathlib import Path
+
+from goodbot.base.errors import AdapterError
+
+MAX_WEIGHTS = 16 << 30
+"""Bytes. A LoRA adapter of rank 64 on a model of 70 billion weights has 3 GB."""
+MAX_TEXT = 8 << 20
+"""Bytes of a config, a manifest or a fingerprint."""
+
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Without O_NONBLOCK, opening a pipe would wait for somebody to write into it."""
+
+
+@contextlib.contextmanager
+def folder(path: Path) -> Generator[int]:
+    """A directory's descriptor. Raises AdapterError for a link, or what is no directory."""
+    try:
+        descriptor = os.open(path, _OPEN | os.O_DIRECTORY)
+    except OSError as error:
+        if path.is_symlink():
+            raise AdapterError(f"{path.name} is a link: it was not made by goodbot") from error
+        raise AdapterError(f"{path.name} is missing, or no directory ({error.strerror})") from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def plain(path: Path, *, limit: int, within: int | None = None) -> Generator[BufferedReader]:
+    """A plain file of at most `limit` bytes, to read; with `within`, one of that directory.
+
+    Raises AdapterError for a link, a pipe, a device, a directory, or what is too large or missing.
+    """
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        descriptor = os.open(path if within is None else path.name, _OPEN, dir_fd=within)
+    except OSError as error:
+        if _is_link(path):
+            raise AdapterError(f"{where} is no plain file, but a link") from error
+        raise AdapterError(f"{where} is missing ({error.strerror})") from error
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise AdapterError(f"{where} is no plain file")
+    with os.fdopen(descriptor, "rb") as file:
+        if found.st_size > limit:
+            raise AdapterError(f"{where} has {found.st_size} bytes, over the limit of {limit}")
+        yield file
+
+
+def read(path: Path, *, limit: int = MAX_TEXT, within: int | None = None) -> bytes:
+    """The whole of such a file. Raises AdapterError."""
+    with plain(path, limit=limit, within=within) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(size + 1)  # no more: so many bytes are reserved for it
+    if len(content) > size:
+        raise AdapterError(f"{path.parent.name}/{path.name} grows while it is read")
+    return content
+
+
+def sha256(path: Path, *, limit: int = MAX_WEIGHTS) -> str:
+    """The hash of a plain file, in hexadecimal. Raises AdapterError."""
+    with plain(path, limit=limit) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError:
+        return False

@@ -1,0 +1,240 @@
+"""Files of one adapter version: checked, hashed, synced and renamed into place; checked again at use.
+
+A directory under its final name is complete: the files and the directory are synced before
+the rename, and the parent directory after it. The name ends in the manifest's hash, the manifest
+holds the files' hashes and the database holds the name: so no byte can change unnoticed. What is
+loaded is hashed once more by who loads it, from the very bytes that it parses
+(`goodbot_training.backends.adapters.read_adapter`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from goodbot.base.errors import AdapterError
+from goodbot.learning.adapters.base import Base
+from goodbot.learning.adapters.files import MAX_TEXT, MAX_WEIGHTS, folder, plain, read, sha256
+from goodbot.learning.adapters.weights import MALFORMED, check_weights, header, pairs
+
+WEIGHTS = "adapter_model.safetensors"
+CONFIG = "adapter_config.json"
+FINGERPRINT = "fingerprint.json"
+MANIFEST = "manifest.json"
+FORMAT = 2
+"""Format 1 had no number, and told nothing of the base but its name."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_HASH = 16
+"""Hexadecimal digits of the manifest's hash in a directory's name."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """What an adapter is: its files' hashes, its base, its parent, and what trained it. No texts."""
+
+    version: int
+    parent: int
+    run: int | None
+    """None for one that was imported."""
+    model: str
+    files: Mapping[str, str]
+    """Of weights and config: name → sha256."""
+    fingerprint: str = ""
+    """The third file's sha256; empty without one. Apart, so that the release before reads the rest."""
+    metrics: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    revision: str = ""
+    """Of the base, its tokenizer and its chat template: see `Base`. Empty in format 1."""
+    tokenizer: str = ""
+    chat_template: str = ""
+    ratings: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Turn → the ledger's events whose labels trained it."""
+    source: str = ""
+    """Of one that was imported: what from."""
+    format: int = FORMAT
+
+    def on(self, base: Base) -> Manifest:
+        """The same, of an adapter of this base."""
+        return replace(
+            self, model=base.model, revision=base.revision, tokenizer=base.tokenizer,
+            chat_template=base.chat_template,
+        )  # fmt: skip
+
+
+def publish(staging: Path, root: Path, manifest: Manifest) -> tuple[Path, Manifest]:
+    """Move a finished adapter into `root`; returns its directory and its manifest with hashes.
+
+    The name is generated (`v000007-1a2b3c4d5e6f7a8b`); nothing foreign reaches the path.
+    Raises AdapterError for anything but an adapter's two or three plain files, and OSError.
+    """
+    names = sorted(entry.name for entry in staging.iterdir())
+    if not {CONFIG, WEIGHTS} <= set(names) <= {CONFIG, WEIGHTS, FINGERPRINT}:
+        raise AdapterError(
+            f"the trainer left {', '.join(names) or 'nothing'} instead of an adapter"
+        )
+    shapes = check_weights(staging / WEIGHTS)
+    pairs(shapes, _object(read(staging / CONFIG), f"{staging.name}/{CONFIG}"))
+    hashes = {name: sha256(staging / name) for name in names}
+    if FINGERPRINT in names:
+        _object(read(staging / FINGERPRINT), f"{staging.name}/{FINGERPRINT}")
+    fingerprint = hashes.pop(FINGERPRINT, "")
+    complete = replace(manifest, files=hashes, fingerprint=fingerprint)
+    text = json.dumps(asdict(complete), indent=1, sort_keys=True) + "\n"
+    (staging / MANIFEST).write_text(text, encoding="utf-8")
+    for entry in staging.iterdir():
+        entry.chmod(0o400)
+        _sync(entry)
+    _sync(staging)
+    if not root.is_dir():  # somebody has removed it while it was trained
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _sync(root.parent)
+    final = root / f"v{manifest.version:06d}-{sha256(staging / MANIFEST)[:_HASH]}"
+    staging.rename(final)
+    _sync(root)
+    return final, complete
+
+
+def verify(root: Path, directory: str, expected_sha256: str, base: Base | None = None) -> Path:
+    """The path of a version whose every file is what its manifest says. Raises AdapterError.
+
+    `expected_sha256` is the weights' hash as the database knows it, so that a manifest that was
+    replaced together with the weights is noticed as well. With `base`, the base model that is here
+    must be the one that it was trained on.
+    """
+    manifest = inspect(root, directory)
+    if manifest.files[WEIGHTS] != expected_sha256:
+        raise AdapterError(f"{directory} is not the adapter that the database knows")
+    if base is not None and (change := changed(manifest, base)):
+        raise AdapterError(change)
+    return root / directory
+
+
+def inspect(root: Path, directory: str) -> Manifest:
+    """The manifest of a directory, all of whose files are what it says. Raises AdapterError."""
+    if not _NAME.fullmatch(directory):
+        raise AdapterError(f"{directory[:80]!r} is no name of an adapter directory")
+    path = root / directory
+    try:
+        with folder(path) as here:
+            text = read(path / MANIFEST, within=here)
+            if hashlib.sha256(text).hexdigest()[:_HASH] != directory.rpartition("-")[2]:
+                raise AdapterError(f"the manifest of {directory} is not the one that was written")
+            manifest = parse(text, directory)
+            for name, digest in _named(manifest):
+                limit = MAX_WEIGHTS if name == WEIGHTS else MAX_TEXT
+                with plain(path / name, limit=limit, within=here) as file:
+                    if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                        raise AdapterError(f"{directory}/{name} is not the file that was trained")
+                    if name == WEIGHTS:
+                        file.seek(0)
+                        header(file, name)
+    except MALFORMED as error:
+        raise AdapterError(f"the adapter {directory} cannot be read ({error})") from error
+    return manifest
+
+
+def contents(path: Path) -> tuple[bytes, bytes]:
+    """`(config, weights)` of a directory, each read once; for who parses them. Raises AdapterError.
+
+    Where a manifest lies beside them, these very bytes are what it says, and it is the one that the
+    directory is named after: nothing can be exchanged between the check and the use.
+    """
+    with folder(path) as here:
+        config = read(path / CONFIG, within=here)
+        weights = read(path / WEIGHTS, limit=MAX_WEIGHTS, within=here)
+        if MANIFEST not in os.listdir(here):
+            return config, weights
+        text = read(path / MANIFEST, within=here)
+    if hashlib.sha256(text).hexdigest()[:_HASH] != path.name.rpartition("-")[2]:
+        raise AdapterError(f"the manifest of {path.name} is not the one that was written")
+    files = parse(text, path.name).files
+    for name, content in ((CONFIG, config), (WEIGHTS, weights)):
+        if hashlib.sha256(content).hexdigest() != files[name]:
+            raise AdapterError(f"{path.name}/{name} is not the file that was trained")
+    return config, weights
+
+
+def parse(text: bytes, directory: str) -> Manifest:
+    """A manifest's text, of this format or an earlier one. Raises AdapterError."""
+    found = _object(text, f"{directory}/{MANIFEST}")
+    try:
+        if (format_ := int(found.get("format", 1))) > FORMAT:
+            raise AdapterError(
+                f"{directory} was made by a newer goodbot (format {format_}): `goodbot upgrade --check`"
+            )
+        files = {str(name): str(digest) for name, digest in found["files"].items()}
+        if set(files) != {CONFIG, WEIGHTS}:
+            raise AdapterError(f"{directory} has a manifest that names other files")
+        run = found["run"]
+        return Manifest(
+            version=int(found["version"]), parent=int(found["parent"]),
+            run=None if run is None else int(run), model=str(found["model"]), files=files,
+            fingerprint=str(found.get("fingerprint", "")), metrics=dict(found.get("metrics", {})),
+            revision=str(found.get("revision", "")), tokenizer=str(found.get("tokenizer", "")),
+            chat_template=str(found.get("chat_template", "")),
+            ratings=dict(found.get("ratings", {})), source=str(found.get("source", "")),
+            format=format_,
+        )  # fmt: skip
+    except MALFORMED as error:
+        raise AdapterError(f"the manifest of {directory} cannot be read ({error})") from error
+
+
+def changed(manifest: Manifest, base: Base) -> str:
+    """What of the base is not as it was when this was trained, with what to do; empty: nothing."""
+    name = f"v{manifest.version}"
+    if not manifest.revision:
+        return ""
+    if manifest.revision != base.revision:
+        back = (
+            "put the weights that it was trained on back"
+            if ":" in manifest.revision
+            else f"`goodbot model use {manifest.model}@{manifest.revision}` brings that back"
+        )
+        return (
+            f"{name} was trained on other weights of {manifest.model} ({_short(manifest.revision)}) than "
+            f"lie here now ({_short(base.revision)}): {back}"
+        )
+    for what, before, now in (
+        ("tokenizer", manifest.tokenizer, base.tokenizer),
+        ("chat template", manifest.chat_template, base.chat_template),
+    ):
+        if before != now:
+            return (
+                f"the {what} of {manifest.model} has changed since {name} was trained, and it would read "
+                f"other prompts than it learnt from: put the old {what} back into the model's directory, "
+                f"then `goodbot rollback {manifest.version}`"
+            )
+    return ""
+
+
+def _named(manifest: Manifest) -> list[tuple[str, str]]:
+    more = [(FINGERPRINT, manifest.fingerprint)] if manifest.fingerprint else []
+    return [*manifest.files.items(), *more]
+
+
+def _object(text: bytes, where: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AdapterError(f"{where} cannot be read ({error})") from error
+    if not isinstance(found, dict):
+        raise AdapterError(f"{where} is no JSON object")
+    return cast("dict[str, Any]", found)
+
+
+def _short(revision: str) -> str:
+    return revision.removeprefix("sha256:")[:12] or "unknown"
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

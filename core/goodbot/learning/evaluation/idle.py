@@ -1,0 +1,59 @@
+"""Answers that nobody waits for as one waits in a chat: they never hold up one that somebody does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+from goodbot.api.server import Generated, GenerateRequest, Server
+from goodbot.base.clock import Clock
+from goodbot.base.errors import ServerError
+
+_LOOK_SECONDS = 0.2
+
+
+class SpareTime:
+    """One answer at a time, while no person waits for theirs.
+
+    One that is under way when somebody begins to wait is cut off and begun again later.
+    """
+
+    def __init__(self, *, server: Server, clock: Clock, busy: Callable[[], bool]) -> None:
+        """`busy`: whether a person waits for an answer now."""
+        self._server = server
+        self._clock = clock
+        self._busy = busy
+        self._one = asyncio.Lock()
+
+    async def answer(self, request: GenerateRequest) -> Generated:
+        """Made sooner or later: who cannot wait for ever sets a timeout. Raises ServerError."""
+        async with self._one:
+            while True:
+                while self._busy():
+                    await self._clock.sleep(_LOOK_SECONDS)
+                if (answer := await self._unless_somebody_waits(request)) is not None:
+                    return answer
+
+    async def _unless_somebody_waits(self, request: GenerateRequest) -> Generated | None:
+        writing = asyncio.create_task(self._write(request), name="an answer in spare time")
+        try:
+            while not writing.done():
+                tick = asyncio.create_task(self._clock.sleep(_LOOK_SECONDS), name="who waits?")
+                try:
+                    await asyncio.wait({writing, tick}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    tick.cancel()
+                if self._busy() and not writing.done():
+                    return None
+            return writing.result()
+        finally:
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+
+    async def _write(self, request: GenerateRequest) -> Generated:
+        async with contextlib.aclosing(self._server.generate(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Generated):
+                    return piece
+        raise ServerError("the model server ended an answer half way")

@@ -1,0 +1,11 @@
+"""Whether the machine is needed for something else: battery, load and GPU use by others, quiet hours.
+
+`limits` decides, a pure function of readings; `linux`, `macos` and `nvidia` read; `gauge` keeps the
+last reading and tells a passing moment from a lasting one. What cannot be read objects to nothing.
+"""
+
+from goodbot.learning.idle.limits import Limits, Readings
+from goodbot.learning.idle.load_monitor import Gauge, Lasting
+from goodbot.learning.idle.system_load import read_machine
+
+__all__ = ["Gauge", "Lasting", "Limits", "Readings", "read_machine"]

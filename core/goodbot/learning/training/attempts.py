@@ -1,0 +1,90 @@
+"""A training that outlives its children: one that dies is followed by another, from its checkpoint.
+
+How often is bounded by what the store knows of the run (`store/progress.py`), so that it is also across
+restarts of goodbot: three children that do not get on end the run, and so do three that run out of
+memory. Each child after a failure gets a smaller memory plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from goodbot.api.backend import BackendSpec
+from goodbot.base.errors import TrainingError
+from goodbot.learning import worker_process
+from goodbot.store import Store, progress
+
+logger = logging.getLogger(__name__)
+
+MOST = 3
+"""Children without a step forward, and children that ran out of memory."""
+
+
+class Tries:
+    """Starts the children of a run, one after the other."""
+
+    def __init__(self, *, store: Store, backend: BackendSpec) -> None:
+        self._store = store
+        self._backend = backend
+
+    async def train(
+        self,
+        run: int,
+        job: Mapping[str, Any],
+        on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+    ) -> Mapping[str, Any]:
+        """Run a job to its end; returns the `done` event. Cancelling ends the child.
+
+        Raises TrainingError as `child.train` does, when another try would not help: kind `oom` only
+        after the smallest plan has failed. It starts none for a run that has ended goodbot itself
+        so often.
+        """
+        before_this = await self._store.read(lambda db: progress.of(db, run))
+        if before_this.starts >= MOST:
+            raise TrainingError(
+                f"goodbot ended {before_this.starts} times while it trained{before_this.where}",
+                kind="died",
+            )
+        while True:
+            now = await self._store.write(lambda db: progress.begins(db, run))
+            # A child that was killed without a word may have run out of memory, too.
+            attempt = min(MOST - 1, now.memory + now.starts - 1)
+            before = kernel_kills()
+            try:
+                return await worker_process.train(
+                    self._backend, {**job, "attempt": attempt}, on_event
+                )
+            except TrainingError as error:
+                out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
+                await self._go_on_or_raise(run, error, out)
+
+    async def _go_on_or_raise(self, run: int, error: TrainingError, out_of_memory: bool) -> None:
+        if out_of_memory:
+            now = await self._store.write(lambda db: progress.runs_out(db, run))
+            if now.memory >= MOST:
+                raise TrainingError(
+                    f"it ran out of memory {MOST} times, at last with the smallest plan there is "
+                    f"({error})",
+                    kind="oom",
+                ) from error
+        elif error.kind in ("killed", "died"):
+            now = await self._store.read(lambda db: progress.of(db, run))
+            if now.starts >= MOST:
+                raise error
+        else:
+            raise error
+        logger.warning("run %d goes on%s: %s", run, now.where, error, extra={"run": run})
+
+
+def kernel_kills(root: Path = Path("/")) -> int:
+    """How many processes the kernel has killed for want of memory since the boot; 0: not known."""
+    try:
+        for line in (root / "proc/vmstat").read_text(encoding="ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0

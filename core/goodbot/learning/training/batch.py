@@ -1,0 +1,64 @@
+"""What the next round takes out of the store, by the config."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+
+import aiosqlite
+
+from goodbot.api.rewards import RewardPolicy
+from goodbot.config import TrainingConfig
+from goodbot.learning.training import claims
+from goodbot.store import training_pool, vote_history
+from goodbot.store.runs import Item
+from goodbot.store.training_pool import Candidate, Pool
+
+
+async def take(
+    db: aiosqlite.Connection, pool: Pool, policy: RewardPolicy, config: TrainingConfig, *,
+    parent: int, replay: bool, of: Mapping[str, bool] | None = None, share: float = 1.0,
+) -> tuple[int, tuple[Item, ...]]:  # fmt: skip
+    """How many rated answers are there, and what of them a run from `parent` claims.
+
+    Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of
+    other base models too. With `of` it takes no others (see `claimable.candidates`); of all, the `share`
+    whose ratings have stood the longest.
+    """
+    found = await training_pool.candidates(
+        db, pool, parent=parent, replay=replay, replay_share=config.replay_share, of=of
+    )
+    found = _oldest(found, share)
+    if config.on_alarm == "leave_out":
+        alarmed = {alarm.rater for alarm in await vote_history.alarmed(db, pool.scope)}
+        found = without(found, alarmed)
+    spared = await training_pool.owners(db, pool) if config.outvoted == "leave_out" else None
+    past = await training_pool.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
+    items = await asyncio.to_thread(  # thousands of long answers take seconds
+        claims.claim,
+        found,
+        policy,
+        held_out_share=config.held_out / config.min_ratings,
+        rater_share=config.rater_share,
+        duplicate_limit=config.duplicate_limit,
+        age_half_life=config.age_half_life,
+        round_size=config.min_ratings - config.held_out,
+        past=past,
+        spared=spared,
+    )
+    return sum(not candidate.replayed for candidate in found), items
+
+
+def _oldest(candidates: Sequence[Candidate], share: float) -> list[Candidate]:
+    """The first of the fresh ones, and of those that are repeated, in their order; one at least."""
+    left: set[str] = set()
+    for replayed in (False, True):
+        ids = [one.turn.id for one in candidates if one.replayed is replayed]
+        left.update(ids[: max(1, int(share * len(ids)))])
+    return [one for one in candidates if one.turn.id in left]
+
+
+def without(candidates: Sequence[Candidate], raters: Collection[str]) -> list[Candidate]:
+    """The candidates without what these raters say; those of which nothing is left are missing."""
+    left = [claims.without(candidate, raters) for candidate in candidates]
+    return [candidate for candidate in left if candidate.labels]

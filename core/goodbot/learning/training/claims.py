@@ -1,0 +1,168 @@
+"""Which ratings a run takes, which of them the gate keeps, and how much each weighs. Pure functions."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from goodbot.api.labels import Opinion
+from goodbot.api.rewards import Moments, RewardPolicy, TurnRating
+from goodbot.learning.rating_quality import near_duplicates, weight_caps
+from goodbot.learning.rating_quality.consensus import Rated, outvoted
+from goodbot.store.runs import Item
+from goodbot.store.training_pool import Candidate
+
+MEMORY = 256
+"""Rewards that a policy's moments are taken over, this round's among them."""
+
+
+def claim(
+    candidates: Sequence[Candidate],
+    policy: RewardPolicy,
+    *,
+    held_out_share: float,
+    rater_share: float = 1.0,
+    duplicate_limit: int = 0,
+    age_half_life: float = 0.0,
+    round_size: float = math.inf,
+    past: Sequence[Mapping[str, Opinion]] = (),
+    spared: Collection[str] | None = None,
+) -> tuple[Item, ...]:
+    """Give every candidate its reward, its split and its weight, in the candidates' order.
+
+    A turn to which the policy gives no reward (a tie) is left out. About `held_out_share` of the
+    good and of the bad ones are held out, chosen by a hash of their ids, so that the choice does
+    not follow time; a turn that was held out once is trained on from then on, and one that was
+    trained on is not held out any more. A reward of 0 takes no side, so it tells the gate nothing;
+    near-repetitions of others are held out last: it would only hear again what was trained.
+
+    With `spared`, raters who are `outvoted` (never one of those) are not heard: a turn that only they
+    have rated weighs 0 and is not held out.
+
+    What trains weighs `age_weight` times `duplicate_weights` times what `share_weights` leaves of
+    that, where a usual round trains on `round_size`. `past` are the labels of earlier rounds, oldest
+    first, for policies that rescale.
+    """
+    against = outvoted(_said(candidates, policy), spared) if spared is not None else set[str]()
+    unheard = {c.turn.id for c in candidates if against.issuperset(c.labels)}
+    candidates = [c if c.turn.id in unheard else without(c, against) for c in candidates]
+    rewards = _rewards(candidates, policy, past)
+    taken = [c for c in candidates if c.turn.id in rewards]
+    groups = _repetitions(taken, rewards) if duplicate_limit else range(len(taken))
+    sizes = Counter(groups)
+    repeats = {c.turn.id: sizes[name] > 1 for c, name in zip(taken, groups, strict=True)}
+    new = [c for c in taken if not c.replayed]
+    wanted = math.floor(held_out_share * len(new) + 0.5)
+    asked = [c.turn.id for c in new if not c.held_out_before and rewards[c.turn.id]]
+    fresh = [turn for turn in asked if turn not in unheard]
+    held_out = _held_out(fresh, rewards, repeats, wanted)
+    items = [
+        Item(
+            turn=candidate.turn.id,
+            split="held_out" if candidate.turn.id in held_out else "train",
+            reward=rewards[candidate.turn.id],
+            labels=candidate.labels,
+            replayed=candidate.replayed,
+        )
+        for candidate in taken
+    ]
+    trained = [
+        n for n, item in enumerate(items) if item.split == "train" and item.turn not in unheard
+    ]
+    raters = [items[n].labels.keys() for n in trained]
+    few = near_duplicates.duplicate_weights([groups[n] for n in trained], duplicate_limit)
+    aged = [age_weight(taken[n].age, age_half_life) for n in trained]
+    weights = [age * weight for age, weight in zip(aged, few, strict=True)]
+    # What is held out keeps its weight: the gate asks about every answer alike.
+    final = {n: float(item.turn not in unheard) for n, item in enumerate(items)}
+    if trained:
+        capped = weight_caps.share_weights(raters, rater_share, weights, round_size)
+        final.update(zip(trained, capped, strict=True))
+    return tuple(replace(item, weight=final[n]) for n, item in enumerate(items))
+
+
+def age_weight(age: int, half_life: float) -> float:
+    """2^(-age / half_life), in (0, 1]: what the rating of an old answer still says.
+
+    `age` counts the adapters since the one that wrote the answer; `half_life` 0 ignores it.
+    """
+    return max(2.0 ** (-age / half_life), 1e-6) if half_life else 1.0
+
+
+def _said(candidates: Sequence[Candidate], policy: RewardPolicy) -> list[Rated]:
+    """What each rater says of each answer, by the policy; what is neither good nor bad is left out."""
+    return [
+        Rated(rater=rater, answer=c.turn.response, good=reward > 0)
+        for c in candidates
+        for rater, opinion in c.labels.items()
+        if (reward := _reward({rater: opinion}, policy))
+    ]
+
+
+def without(candidate: Candidate, raters: Collection[str]) -> Candidate:
+    """The same without what these raters say."""
+    left = {who: said for who, said in candidate.labels.items() if who not in raters}
+    return replace(candidate, labels=left) if len(left) < len(candidate.labels) else candidate
+
+
+def _rewards(
+    candidates: Sequence[Candidate], policy: RewardPolicy, past: Sequence[Mapping[str, Opinion]]
+) -> dict[str, float]:
+    """Turn → reward in [-1, +1]; turns without one are missing."""
+    raw = {c.turn.id: _reward(c.labels, policy) for c in candidates}
+    given = {turn: reward for turn, reward in raw.items() if reward is not None}
+    if policy.rescale is None:
+        return given
+    new = [c.turn.id for c in candidates if not c.replayed]  # the others are in the past already
+    before = [reward for labels in past if (reward := _reward(labels, policy)) is not None]
+    recent = [*before, *(given[turn] for turn in new if turn in given)][-MEMORY:]
+    moments = Moments.over(recent)
+    return {turn: _bounded(policy.rescale(reward, moments)) for turn, reward in given.items()}
+
+
+def _reward(labels: Mapping[str, Opinion], policy: RewardPolicy) -> float | None:
+    reward = policy.fn([TurnRating.of(rater, opinion) for rater, opinion in labels.items()])
+    return None if reward is None else _bounded(reward)
+
+
+def _bounded(reward: float) -> float:
+    return max(-1.0, min(1.0, float(reward)))
+
+
+def _held_out(
+    fresh: Sequence[str], rewards: Mapping[str, float], repeats: Mapping[str, bool], wanted: int
+) -> set[str]:
+    """So many of the fresh turns, good and bad ones as they are among them."""
+    order = sorted(fresh, key=lambda turn: (repeats[turn], _spread(turn)))
+    good = [turn for turn in order if rewards[turn] > 0]
+    bad = [turn for turn in order if rewards[turn] < 0]
+    from_good = round(wanted * len(good) / len(fresh)) if fresh else 0
+    # A margin needs both sides: one good and one bad answer at least, where there are any.
+    if wanted >= 2 and good and bad:
+        from_good = max(1, min(wanted - 1, from_good))
+    return {*good[:from_good], *bad[: wanted - from_good]}
+
+
+def _repetitions(
+    taken: Sequence[Candidate], rewards: Mapping[str, float]
+) -> list[tuple[int, bool]]:
+    """Of each the group of nearly the same question, and whether it was rated good or bad.
+
+    Good and bad answers to one question are no repetition: their contrast is what teaches.
+    """
+    numbers = near_duplicates.group([_exchange(candidate) for candidate in taken])
+    return [(n, rewards[c.turn.id] > 0) for n, c in zip(numbers, taken, strict=True)]
+
+
+def _exchange(candidate: Candidate) -> tuple[str, str]:
+    """The question and the answer."""
+    messages = candidate.turn.messages
+    content = messages[-1].get("content", "") if messages else ""
+    return (content if isinstance(content, str) else str(content), candidate.turn.response)
+
+
+def _spread(turn: str) -> str:
+    return hashlib.sha256(turn.encode()).hexdigest()

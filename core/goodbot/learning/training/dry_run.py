@@ -1,0 +1,136 @@
+"""The next run without running it: what it would claim, and what its child says that it would cost.
+
+Nothing is claimed and no version is used up. The child works in a folder of the staging directory,
+which is gone afterwards (and is swept at the next start, should goodbot be killed meanwhile).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goodbot.api.backend import BackendSpec
+from goodbot.api.events import Message
+from goodbot.api.rewards import RewardPolicy
+from goodbot.base.errors import GoodbotError
+from goodbot.config import TrainingConfig
+from goodbot.learning import worker_process
+from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.training import batch
+from goodbot.learning.training.job_spec import make_job
+from goodbot.learning.training.memory_sharing import Plan, Tenancy
+from goodbot.learning.training.settings import shape
+from goodbot.store import Store, progress, runs, training_pool
+from goodbot.store.progress import Underway
+
+logger = logging.getLogger(__name__)
+
+_NEXT = 2**62
+"""In place of a run's number: every run there is came before it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prospect:
+    """What a run that began now would be."""
+
+    parent: int
+    settings: Mapping[str, Any]
+    train: int
+    held_out: int
+    unheard: int
+    """Answers to train on but for their raters, whom the others' ratings contradict."""
+    ties: int
+    """Rated answers to which the reward policy gives no reward."""
+    replayed: int
+    """Of `train`, those that an earlier run has learnt from."""
+    off_policy: int
+    """Of `train` and `held_out`, those that another model has written."""
+    interrupted: str
+    """Where the run stands that would go on, as a clause; empty: a new one."""
+    parameters: int
+    lora: int
+    """Weights of the model, and of an adapter on `projections` matrices in `layers`; 0: not known."""
+    projections: int
+    layers: int
+    estimate: Mapping[str, Any] | None
+    """As the worker protocol has it (`docs/worker-protocol.md`)."""
+    unknown: str
+    """Why there is no estimate, as a sentence."""
+    tenancy: Plan
+    """How it would share the memory with the model that answers."""
+
+
+async def look(
+    store: Store, registry: AdapterRegistry, *, parent: int, waiting: Underway | None,
+    backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
+    settings: Mapping[str, Any], model: Path, seed: int, pool: training_pool.Pool, staging: Path,
+    anchors: Sequence[Sequence[Message]], busy: bool, tenancy: Tenancy,
+) -> Prospect:  # fmt: skip
+    """What a run from `parent`, or the one that is `waiting`, would do. `busy`: one trains now, and
+    nothing is computed beside it. Raises StoreError, AdapterError."""
+    ties = 0
+    if waiting is not None:
+        items = await store.read(lambda db: progress.items(db, waiting.run))
+    else:
+        available, items = await store.read(
+            lambda db: batch.take(db, pool, policy, config, parent=parent, replay=False)
+        )
+        ties = available - sum(not item.replayed for item in items)
+    heard = [item for item in items if item.weight]
+    others = await store.read(
+        lambda db: training_pool.off_policy(db, pool, [item.turn for item in heard])
+    )
+    train = sum(item.split == "train" for item in heard)
+    model_shape = shape(model)
+    adapted = [p for p in model_shape.projections if p.adapted] if model_shape else []
+    estimate, unknown = None, ""
+    if busy:
+        unknown = "Not estimated: a training is under way."
+    elif train:
+        try:
+            estimate = await _estimate(
+                store, registry, backend, items, parent=parent, model=model, pool=pool,
+                folder=staging / "dry-run", settings=settings, seed=seed, anchors=anchors,
+            )  # fmt: skip
+        except GoodbotError as error:
+            unknown = f"Not estimated: {error}"
+    return Prospect(
+        parent=parent,
+        settings=settings,
+        train=train,
+        held_out=len(heard) - train,
+        unheard=len(items) - len(heard),
+        ties=ties,
+        replayed=sum(item.replayed for item in heard),
+        off_policy=others,
+        interrupted=waiting.progress.where if waiting else "",
+        parameters=model_shape.parameters if model_shape else 0,
+        lora=model_shape.lora(int(settings.get("rank", 8))) if model_shape else 0,
+        projections=sum(p.count for p in adapted),
+        layers=model_shape.layers if model_shape else 0,
+        estimate=estimate,
+        unknown=unknown,
+        tenancy=await tenancy.look(model, settings),
+    )
+
+
+async def _estimate(
+    store: Store, registry: AdapterRegistry, backend: BackendSpec, items: Sequence[runs.Item], *,
+    folder: Path, **job: Any,
+) -> Mapping[str, Any]:  # fmt: skip
+    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        made = await make_job(store, registry, run=_NEXT, items=items, folder=folder, **job)
+        done = await worker_process.train(backend, {**made, "run": 0}, _ignore, mode="plan")
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return dict(done.get("estimate", {}))
+
+
+async def _ignore(event: Mapping[str, Any]) -> None:
+    """What a plan says before its end is of no interest."""

@@ -1,0 +1,99 @@
+"""A claimed run as the job that its child gets: texts, tokens, paths (`docs/worker-protocol.md`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goodbot.api.events import Message
+from goodbot.api.server import BASE
+from goodbot.api.turns import Turn
+from goodbot.base.errors import AdapterError, TrainingError
+from goodbot.inference.servers.manners import formed
+from goodbot.learning.adapters import AdapterRegistry
+from goodbot.store import Store, runs, training_pool, turns
+
+logger = logging.getLogger(__name__)
+
+_ANCHORS = 256
+
+
+async def make_job(
+    store: Store, registry: AdapterRegistry, *, run: int, parent: int, items: Sequence[runs.Item],
+    model: Path, pool: training_pool.Pool, folder: Path, settings: Mapping[str, Any], seed: int,
+    anchors: Sequence[Sequence[Message]] = (), background: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """The job of a run, the same each time. `folder` gets `output` and `checkpoints`, both 0700.
+
+    `anchors` are what the gate asks; without any, it asks what the items ask, and those of the rounds
+    before: what is lost may be what nobody asked this time.
+    Raises TrainingError when an answer is gone, and AdapterError.
+    """
+    output, checkpoints = folder / "output", folder / "checkpoints"
+    await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
+    baseline = {"mean": 0.0, "weight": 0.0}
+    behaviour: dict[str, str] = {}
+    rows: list[dict[str, Any]] = []
+    if parent != BASE:
+        baseline = (await registry.row(parent)).baseline
+    found = await store.read(lambda db: turns.some(db, [item.turn for item in items]))
+    for item in items:
+        if (turn := found.get(item.turn)) is None:
+            raise TrainingError("an answer was deleted before it could be trained on", kind="data")
+        own = turn.model == pool.model and not turn.answered_by
+        version = turn.version if own else None
+        if version and str(version) not in behaviour:
+            try:
+                behaviour[str(version)] = str(await registry.path(version))
+            except AdapterError:
+                logger.warning("v%d is gone; its answers count as the base model's", version)
+                version = BASE
+        rows.append(_row(turn, item, version))
+    asked = [list(messages) for messages in anchors]
+    if not asked:
+        earlier = await store.read(
+            lambda db: training_pool.asked_before(db, pool, run, max(0, _ANCHORS - len(rows)))
+        )
+        asked = [*(row["messages"] for row in rows[:_ANCHORS]), *earlier]
+    return {
+        "protocol": 1, "run": run, "model": str(model),
+        "parent": str(await registry.path(parent)) if parent != BASE else None,
+        "output": str(output), "checkpoints": str(checkpoints), "seed": seed,
+        "settings": dict(settings), "baseline": baseline, "behaviour": behaviour, "items": rows,
+        "anchors": asked,
+        "background": background,
+        "judged": await store.read(lambda db: runs.judged(db, pool, run)),
+    }  # fmt: skip
+
+
+def _ready(directories: Sequence[Path]) -> None:
+    """Make what is missing, and see that it can be written: before hours of training, not after them."""
+    for directory in directories:
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise TrainingError(f"{directory} cannot be made: {error.strerror}") from error
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise TrainingError(f"{directory} cannot be written: check its permissions")
+
+
+def _row(turn: Turn, item: runs.Item, version: int | None) -> dict[str, Any]:
+    """One item of the job. `version` None: another model wrote the answer."""
+    # Its tokens are of another vocabulary, and no log-prob of its author says anything about this
+    # model. So its words are read as if this base had written them: the importance ratio of each
+    # token starts at 1 and the KL term holds it there, which is all that "off-policy" can mean here.
+    own = version is not None
+    return {
+        "id": turn.id, "messages": formed(turn.messages), "response": turn.response,
+        "thought": turn.thought if own else "",
+        "prompt_tokens": turn.prompt_tokens if own else (),
+        "tokens": turn.tokens if own else (),
+        "logprobs": turn.logprobs if own else (),
+        "lifts": turn.lifts if own else (),
+        "temperature": turn.temperature, "filters": turn.filters.told(), "version": version,
+        "reward": item.reward, "weight": item.weight, "split": item.split,
+    }  # fmt: skip

@@ -1,0 +1,296 @@
+"""When to train: enough live ratings, the time for it, not paused, nobody waiting. Single flight."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import aiosqlite
+
+from goodbot.api.plugins import PluginHost
+from goodbot.base.clock import Clock, woken
+from goodbot.base.errors import UsageError, boundary
+from goodbot.base.suggest import version_name
+from goodbot.config import TrainingConfig
+from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.idle import Gauge
+from goodbot.learning.training.publish import Verdict
+from goodbot.learning.training.readiness import Readiness
+from goodbot.learning.training.trainer import STOPPED, Trainer
+from goodbot.store import Store, adapters, runs, settings, training_pool
+from goodbot.store.progress import Underway
+
+logger = logging.getLogger(__name__)
+
+_CHECK_SECONDS = 30.0
+_BURST_SECONDS = 0.05
+"""Ratings may come by the thousand, and a look costs as much as one of them: they are collected so long."""
+_BURST_COUNTED = 1000
+"""So much may a look count for that; after one that counts more they are collected longer, in proportion."""
+_PRESSURE_SECONDS = 10.0
+"""How often it looks, while a run is under way, whether the machine is needed for something else."""
+_PATIENCE_SECONDS = 600.0
+"""Where somebody always talks, a run that is due starts after so long all the same."""
+CANCELLED = "it was cancelled"
+_TRIES = 3
+"""After so many failures in a row it waits for a person, or for a fifth of new ratings."""
+
+
+class Scheduler:
+    """Starts runs. `wake` is called after every commit that may have changed something."""
+
+    def __init__(
+        self, *, store: Store, registry: AdapterRegistry, trainer: Trainer, plugins: PluginHost,
+        clock: Clock, config: TrainingConfig, pool: training_pool.Pool, gauge: Gauge, objection: str = "",
+    ) -> None:  # fmt: skip
+        self._store, self._registry = store, registry
+        self._trainer = self._runner = trainer
+        """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
+        self._gauge = gauge
+        self._objection = objection  # of the config: nothing that is trained could answer
+        self._plugins = plugins
+        self._clock = clock
+        self._config = config
+        self._pool = pool
+        self._retrain = adapters.retrain_switch(pool.model)
+        self._wake = asyncio.Event()
+        self._run: asyncio.Task[Verdict] | None = None
+        self._last_talk = float("-inf")
+        self._due_since: float | None = None
+        self._automatic = False
+        """Whether the run that is or was the last gives way to others."""
+        self._stops = 0
+        self._burst = _BURST_SECONDS
+        """How long ratings are collected after the last look."""
+        self._barren = False
+        """The last start found nothing to claim, or could not."""
+
+    def wake(self) -> None:
+        """Look again soon."""
+        self._wake.set()
+
+    def somebody_talks(self) -> None:
+        """A person is waiting for an answer; automatic runs start when it is quiet."""
+        self._last_talk = self._clock.monotonic()
+
+    @property
+    def training(self) -> bool:
+        """Whether a run is under way."""
+        return self._run is not None and not self._run.done()
+
+    @property
+    def progress(self) -> Mapping[str, Any] | None:
+        """What the child of the run under way said last; None while nothing trains."""
+        return self._runner.progress
+
+    async def pressure(self) -> str:
+        """Why the machine is needed for something else, as one sentence; empty if it is not."""
+        return await self._gauge.objection(training=self.training)
+
+    async def loop(self) -> None:
+        """Start runs as they fall due, until cancelled; a run under way is suspended then."""
+        try:
+            while True:
+                self._wake.clear()
+                self._burst = _BURST_SECONDS
+                seconds, looked = _CHECK_SECONDS, self._clock.monotonic()
+                if self.training:
+                    seconds = await self._give_way()
+                else:
+                    with boundary(logger, "training could not start"):
+                        seconds = min(seconds, await self._look())
+                await woken(self._wake, self._clock, seconds, not_before=looked + self._burst)
+        finally:
+            await self.suspend()
+
+    async def _give_way(self) -> float:
+        """Interrupt an automatic run that others have needed the machine for; a person's goes on."""
+        pressure = await self._gauge.during_run()
+        if pressure and self._automatic and self.training:  # as it is now: reading takes a while
+            logger.info("the training is interrupted: %s", pressure)
+            await self.suspend()
+        return _PRESSURE_SECONDS
+
+    async def _look(self) -> float:
+        """Start what is due; returns in how many seconds to look again at the latest."""
+        stops = self._stops
+        tainted = await self._tainted()  # before: what an undo taints meanwhile may train anew
+        readiness = await self.readiness()
+        self._burst = _BURST_SECONDS * max(1.0, readiness.counted / _BURST_COUNTED)
+        if readiness.interrupted and await self._trainer.resumable() is None:
+            readiness = await self.readiness()  # that run could not go on, and is given up
+        if not readiness.due or (readiness.urgent and self._barren):
+            self._due_since, self._barren = None, False
+            if tainted:
+                await self.withdraw_tainted()
+            return _CHECK_SECONDS
+        now = self._clock.monotonic()
+        self._due_since = now if self._due_since is None else self._due_since
+        quiet_in = self._last_talk + self._config.idle_seconds - now
+        patience = self._due_since + _PATIENCE_SECONDS - now
+        if quiet_in > 0 and patience > 0 and not readiness.urgent:
+            return min(quiet_in, patience)
+        self._due_since = None
+        if stops == self._stops and not self.training:  # neither paused nor started meanwhile
+            await self.start(readiness.why, at_least=readiness.enough, automatic=True)
+        return _CHECK_SECONDS
+
+    async def standing(self) -> training_pool.Standing:
+        """What a run could claim now."""
+        return await self._store.read(lambda db: training_pool.standing(db, self._pool))
+
+    async def readiness(self) -> Readiness:
+        """Whether an automatic run is due now."""
+        needed, available = self._config.min_ratings, 0
+
+        def answer(due: bool, why: str) -> Readiness:
+            return Readiness(
+                due=due, why=why, enough=enough, urgent=bool(retrain),
+                interrupted=waiting is not None, counted=available,
+            )  # fmt: skip
+
+        retrain = await self._store.read(lambda db: settings.switch(db, self._retrain))
+        enough = max(1, needed // 2) if retrain else needed
+
+        waiting = None if self.training else await self._trainer.underway()
+        where = waiting.progress.where if waiting else ""
+        if await self._store.read(lambda db: settings.switch(db, "paused")):
+            return answer(False, f"training is paused{where}; `resume` lets it go on")
+        if await self._store.read(lambda db: settings.switch(db, "off")):
+            return answer(False, "goodbot is off: the base model answers; `resume` brings it back")
+        if self._objection:
+            return answer(False, self._objection)
+        if waiting is not None:
+            return await self._to_go_on(answer, waiting)
+        # Every rating asks for this: all are counted only once nothing else is in the way.
+        available = await self._store.read(
+            lambda db: training_pool.available(db, self._pool, needed)
+        )
+        if available < enough:
+            return answer(False, f"{available} of {needed} ratings until the next training")
+        if held := await self._held_back():
+            return answer(False, held)
+        if self._config.schedule != "auto" and not retrain and (wait := await self._not_yet()):
+            return answer(False, wait)
+        if pressure := await (self.pressure() if self.training else self._gauge.before_run()):
+            return answer(False, pressure)
+        available = (await self.standing()).available
+        if objection := self._plugins.veto_training(available):
+            return answer(False, objection)
+        return answer(True, retrain or f"{available} ratings")
+
+    async def _to_go_on(
+        self, answer: Callable[[bool, str], Readiness], waiting: Underway
+    ) -> Readiness:
+        """Whether an interrupted run may go on now: it has been due before."""
+        if pressure := await self._gauge.before_run():
+            waits = f"training waits{waiting.progress.where}"
+            return answer(False, pressure.replace("training waits", waits, 1))
+        if objection := self._plugins.veto_training(waiting.items):
+            return answer(False, f"training waits{waiting.progress.where}: {objection}")
+        return answer(True, f"the interrupted training goes on{waiting.progress.where}")
+
+    async def _tainted(self) -> bool:
+        active = await self._registry.active()
+        return await self._registry.clean_ancestor(active) != active
+
+    async def withdraw_tainted(self) -> None:
+        """A tainted adapter answers only until its replacement is trained, or cannot be."""
+        active = await self._registry.active()
+        if await self._registry.clean_ancestor(active) == active:
+            return
+        clean = await self._registry.usable_ancestor(active)
+        if await self._registry.activate(clean, expected=active):
+            await self._store.write(lambda db: settings.set_switch(db, self._retrain, ""))
+            why = (await self._registry.row(active)).tainted or "one before it is not to be used"
+            logger.warning("v%d was withdrawn, %s answers: %s", active, version_name(clean), why)
+
+    async def _held_back(self) -> str:
+        """After a verdict that was no success, the same ratings are not tried over and over."""
+        last = await self._store.read(lambda db: self._last_runs(db, _TRIES))
+        cancelled = bool(last) and last[0].reason == CANCELLED
+        if not last or (last[0].state not in ("failed", "refused") and not cancelled):
+            return ""
+        if last[0].state == "failed" and any(run.state != "failed" for run in last[1:]):
+            return ""
+        if last[0].state == "failed" and len(last) < _TRIES:
+            return ""
+        wanted = max(1, self._config.min_ratings // 5)
+        fresh = await self._store.read(
+            lambda db: runs.labels_since(db, self._pool, last[0].id, wanted)
+        )
+        if fresh >= wanted:
+            return ""
+        told = "was cancelled" if cancelled else f"{last[0].state} ({last[0].reason})"
+        return f"the last run {told}; {wanted - fresh} new ratings until another try"
+
+    async def _not_yet(self) -> str:
+        """Why the configured schedule does not allow a run now; empty if it does.
+
+        One run a day: the first look after the time of day at which no run has begun since.
+        """
+        if self._config.schedule == "manual":
+            return "training starts on command: `train`"
+        hours, _, minutes = self._config.schedule.partition(":")
+        local = datetime.fromtimestamp(self._clock.now())  # noqa: DTZ006  the owner's own clock
+        at = local.replace(hour=int(hours), minute=int(minutes), second=0, microsecond=0)
+        last = await self._store.read(lambda db: self._last_runs(db))
+        if local < at or (last and last[0].started_at >= at.timestamp()):
+            return f"training starts at {self._config.schedule}"
+        return ""
+
+    async def _last_runs(self, db: aiosqlite.Connection, limit: int = 1) -> list[runs.Run]:
+        return await runs.last_runs(db, self._pool.scope, limit, model=self._pool.model)
+
+    async def start(
+        self, why: str, *, at_least: int = 1, replay_on: Trainer | None = None,
+        automatic: bool = False,
+    ) -> asyncio.Task[Verdict]:  # fmt: skip
+        """Start a run now; with `replay_on` one that replays all ratings on another base model.
+
+        An `automatic` one takes what nobody else wants of the machine.
+        Raises UsageError when one is under way, or would be for nothing.
+        """
+        if self._objection or self.training:
+            raise UsageError(self._objection or "a training is already under way")
+        self._runner, self._automatic = replay_on or self._trainer, automatic
+        replay, background = replay_on is not None, automatic and self._config.max_load < 1
+        self._run = asyncio.create_task(
+            self._runner.run(why, at_least=at_least, replay=replay, background=background),
+            name="training run",
+        )
+        self._run.add_done_callback(self._ended)
+        return self._run
+
+    def _ended(self, task: asyncio.Task[Verdict]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("no training: %s", error)
+            self._barren = True
+            return  # nothing has changed: to look again at once would be to look for ever
+        self.wake()
+
+    async def stop(self, reason: str = STOPPED) -> bool:
+        """End the run under way, or an interrupted one: its ratings are released. Whether there was."""
+        self._stops += 1
+        self._runner.ending = reason
+        ended = await self._end()
+        return await self._trainer.release(reason) or ended
+
+    async def suspend(self) -> None:
+        """End the child within a second; the same run goes on from its checkpoint when it is due.
+
+        A replay for another model is ended: whoever asked for it has to ask again.
+        """
+        self._stops += 1
+        self._runner.ending = "" if self._runner is self._trainer else STOPPED
+        await self._end()
+
+    async def _end(self) -> bool:
+        if self._run is None or self._run.done():
+            return False
+        self._run.cancel()
+        await asyncio.gather(self._run, return_exceptions=True)
+        return True

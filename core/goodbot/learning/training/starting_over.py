@@ -1,0 +1,62 @@
+"""A run of which a rating has changed meanwhile starts over without it: one answer is lost, not a round."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import aiosqlite
+
+from goodbot.api.rewards import RewardPolicy
+from goodbot.config import TrainingConfig
+from goodbot.learning.adapters import AdapterRegistry, retention
+from goodbot.learning.training import batch
+from goodbot.store import Store, adapters, progress, runs, training_pool
+
+logger = logging.getLogger(__name__)
+
+SHARES = (1.0, 0.5, 0.5, 0.5)
+"""The parts of what stands that a run goes on with, each time that a rating has changed meanwhile.
+
+With half of the answers it takes half as long, so that a quarter as many changes meet it: wherever people
+change their minds, one of these comes to its end, and all of them take less than three times as long.
+"""
+
+
+async def start_over(
+    store: Store, registry: AdapterRegistry, pool: training_pool.Pool, policy: RewardPolicy,
+    config: TrainingConfig, *, run: int, parent: int, items: Sequence[runs.Item], share: float,
+    replay: bool, now: float,
+) -> tuple[int, tuple[runs.Item, ...]]:  # fmt: skip
+    """Let go of what has changed of a run's `items`; from which version it trains now, and on what.
+
+    Of what stands it keeps the `share` whose ratings have stood the longest. Where the version that it
+    continued is not to be used any more, it takes all that is free. Without items it cannot start over:
+    it was ended, or nothing of it has changed. Its checkpoints are to be gone before.
+    """
+    async with registry.still() as used:  # who is forgotten would not be found by it any more
+        for row in await registry.rows():
+            if row.run == run and row.erased_at is None and row.version not in used:
+                await retention.erase(store, registry.root, row, now)
+    clean = await registry.usable_ancestor(await registry.head())
+
+    async def operation(db: aiosqlite.Connection) -> tuple[runs.Item, ...]:
+        changed = await runs.changed_items(db, run)
+        if not await runs.running(db, run) or not (changed or await adapters.tainted(db, parent)):
+            return ()
+        stand = {item.turn: item.replayed for item in items if item.turn not in changed}
+        await runs.claim_again(db, run, clean, ())
+        _, left = await batch.take(
+            db, pool, policy, config, parent=clean, replay=replay,
+            of=stand if clean == parent else None, share=share,
+        )  # fmt: skip
+        if not any(item.split == "train" and not item.replayed for item in left):
+            return ()
+        await runs.claim_again(db, run, clean, left)
+        await progress.starts_over(db, run)
+        return left
+
+    left = await store.write(operation)
+    if left:
+        logger.info("run %d starts over with %d answers", run, len(left), extra={"run": run})
+    return clean, left

@@ -1,0 +1,328 @@
+"""One training run from claim to verdict: claim → child process → gate → publish → activate.
+
+Everything that decides is done in the store's transactions, which compare the run's id and the
+labels that it claimed; whatever else happens meanwhile (an undo, a rollback) wins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from goodbot.api.backend import BackendSpec
+from goodbot.api.events import Message
+from goodbot.api.plugins import PluginHost
+from goodbot.api.rewards import RewardPolicy
+from goodbot.base.clock import Clock
+from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
+from goodbot.config import TrainingConfig
+from goodbot.learning.adapters import AdapterRegistry
+from goodbot.learning.training import batch, dry_run
+from goodbot.learning.training import progress as told
+from goodbot.learning.training.attempts import Tries
+from goodbot.learning.training.job_spec import make_job
+from goodbot.learning.training.memory_sharing import Tenancy
+from goodbot.learning.training.publish import GoingLive, Verdict
+from goodbot.learning.training.starting_over import SHARES, start_over
+from goodbot.store import Store, codec, progress, quarantined, runs, training_pool
+
+logger = logging.getLogger(__name__)
+
+STOPPED = "training was stopped"
+
+
+class Trainer:
+    """Runs one training at a time; `progress` is what the child said last."""
+
+    def __init__(
+        self, *, store: Store, registry: AdapterRegistry, plugins: PluginHost, clock: Clock,
+        backend: BackendSpec, policy: RewardPolicy, config: TrainingConfig,
+        settings: Mapping[str, Any], model: Path, seed: int, pool: training_pool.Pool, staging: Path,
+        tenancy: Tenancy, anchors: Sequence[Sequence[Message]] = (), ask: str = "never",
+    ) -> None:  # fmt: skip
+        self._store, self._registry, self._plugins, self._clock = store, registry, plugins, clock
+        self._backend, self._policy, self._config = backend, policy, config
+        self._settings, self._model, self._seed = settings, model, seed
+        self._pool, self._staging, self.tenancy = pool, staging, tenancy
+        self._anchors = [list(messages) for messages in anchors]
+        self._tries = Tries(store=store, backend=backend)
+        self._going_live = GoingLive(
+            store=store, registry=registry, plugins=plugins, clock=clock, pool=pool, ask=ask
+        )
+        self._gate: Mapping[str, Any] = {}
+        self._left = 0
+        """Answers that the run under way has let go, since it started over."""
+        self._unwritten: Verdict | None = None
+        self._looking = asyncio.Lock()
+        self.ending = STOPPED
+        """With which reason cancelling `run` ends the run; empty: it waits, to go on later."""
+        self.progress: Mapping[str, Any] | None = None
+
+    async def run(
+        self, why: str, *, at_least: int = 1, replay: bool = False, background: bool = False
+    ) -> Verdict:
+        """Go on with an interrupted run, or claim `at_least` so many answers; train and decide.
+
+        With `replay` what other base models were rated for is available too, and an interrupted run
+        is given up. Raises TrainingError or StoreError when there was nothing to claim; then nothing
+        but cancellation, which ends the child within a second and the run too, unless `ending` is
+        empty. In the `background` the child has the lowest priority, since nobody waits for it.
+        """
+        self.ending = STOPPED
+        active = await self._registry.active()
+        parent = await self._registry.usable_ancestor(await self._registry.head())
+        taken = await self._taken_up(replay)
+        run, items = taken or await self._claimed(parent, why, at_least, replay)
+        self._left = 0
+        self._begins()
+        try:
+            await self._plugins.on_training_started(run, len(items))
+            verdict = await self._train(run, active, parent, items, background)
+            for share in SHARES:
+                if verdict.state != "superseded":
+                    break
+                # First: weights that have learnt from what is let go must not be gone on with after a crash.
+                await asyncio.to_thread(shutil.rmtree, self._folder(run), ignore_errors=True)
+                parent, left = await start_over(
+                    self._store, self._registry, self._pool, self._policy, self._config, run=run,
+                    parent=parent, items=items, share=share, replay=replay, now=self._clock.now(),
+                )  # fmt: skip
+                self._left += len(items) - len(left)
+                if not (items := left):
+                    break
+                self._begins()
+                verdict = await self._train(run, active, parent, items, background)
+        except GoodbotError as error:
+            kind = error.kind if isinstance(error, TrainingError) else ""
+            verdict = Verdict(run=run, state="failed", reason=str(error), kind=kind)
+        except asyncio.CancelledError:
+            if self.ending or not await self._suspended(run):
+                await self._finish(self._ended(run))
+            raise
+        except Exception as error:
+            logger.exception("run %d", run, extra={"run": run})
+            verdict = Verdict(run=run, state="failed", reason=unexpected(error))
+        finally:
+            self.progress = None
+        await self._finish(verdict)
+        return verdict
+
+    async def dry_run(self, *, busy: bool = False) -> dry_run.Prospect:
+        """What `run` would do now and what it would cost, without doing it."""
+        parent = await self._registry.usable_ancestor(await self._registry.head())
+        async with self._looking:
+            return await dry_run.look(
+                self._store, self._registry, parent=parent,
+                waiting=None if busy else await self.underway(), backend=self._backend,
+                policy=self._policy, config=self._config, settings=self._settings,
+                model=self._model, seed=self._seed, pool=self._pool, staging=self._staging,
+                anchors=self._anchors, busy=busy, tenancy=self.tenancy,
+            )  # fmt: skip
+
+    async def underway(self) -> progress.Underway | None:
+        """The run without a verdict: the one that trains now, or one that was interrupted."""
+        if self._unwritten is not None:
+            return None  # it has one
+        return await self._store.read(lambda db: progress.underway(db, self._pool.scope))
+
+    async def release(self, reason: str) -> bool:
+        """Give up an interrupted run; its ratings are free. False when there is none."""
+        found = await self.underway()
+        if found is not None:
+            self._gate = {}
+            await self._finish(Verdict(run=found.run, state="superseded", reason=reason))
+        else:  # who is forgotten has ended it in the store, and is in its checkpoints
+            for folder in self._staging.glob("run-*"):
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return found is not None
+
+    async def recover(self) -> str:
+        """At start: the staging folder of a run that may go on, empty if there is none.
+
+        One whose adapter was about to go live is given up: an undo would not reach that any more.
+        What was set aside under other settings may train again.
+        """
+        current = codec.dump_json(self._full_settings())
+        again = await self._store.write(
+            lambda db: quarantined.release(db, self._pool.model, but=current)
+        )
+        if again:
+            logger.info("%d answers train again: the settings have changed", again)
+        found = await self.underway()
+        if found is not None and found.published:
+            await self.release("it was interrupted while its adapter went live")
+            return ""
+        return self._folder(found.run).name if found else ""
+
+    async def resumable(self, *, replay: bool = False) -> progress.Underway | None:
+        """An interrupted run that can go on; one that cannot is given up."""
+        found = await self.underway()
+        if found is None:
+            return None
+        parent = await self._registry.usable_ancestor(await self._registry.head())
+        objection = await self._store.read(
+            lambda db: progress.objection(
+                db, found, self._pool, parent=parent, settings=self._full_settings()
+            )
+        )
+        if objection or replay:
+            await self.release(objection or "its ratings are replayed on another model")
+            return None
+        return found
+
+    async def _taken_up(self, replay: bool) -> tuple[int, tuple[runs.Item, ...]] | None:
+        found = await self.resumable(replay=replay)
+        if found is None:
+            return None
+        logger.info("run %d goes on", found.run, extra={"run": found.run})
+        return found.run, await self._store.read(lambda db: progress.items(db, found.run))
+
+    def _ended(self, run: int) -> Verdict:
+        return Verdict(run=run, state="superseded", reason=self.ending or STOPPED)
+
+    async def _suspended(self, run: int) -> bool:
+        """Leave a run as it is; False when it has a verdict."""
+        with boundary(logger, "run %d was suspended", run):
+            now = await self._store.write(lambda db: progress.stops(db, run))
+            if await self.underway() is None:
+                return False
+            logger.info("run %d waits at step %d of %d", run, now.step, now.steps)
+        await self._plugins.on_training_interrupted(run)
+        return True
+
+    def _folder(self, run: int) -> Path:
+        return self._staging / f"run-{run}"
+
+    def _full_settings(self) -> dict[str, Any]:
+        """All that decides what a run on the same answers comes to, as it is stored with it."""
+        return {**self._settings, "reward": self._policy.name, "seed": self._seed}
+
+    async def _claimed(
+        self, parent: int, why: str, at_least: int, replay: bool
+    ) -> tuple[int, tuple[runs.Item, ...]]:
+        """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
+        claiming = asyncio.create_task(self._claim(parent, why, at_least, replay), name="claim")
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            with contextlib.suppress(GoodbotError):
+                run, _ = await claiming
+                await self._finish(self._ended(run))
+            raise
+
+    async def _claim(
+        self, parent: int, why: str, at_least: int, replay: bool = False
+    ) -> tuple[int, tuple[runs.Item, ...]]:
+        """Take the ratings and open the run in one transaction."""
+
+        async def operation(db: aiosqlite.Connection) -> tuple[int, tuple[runs.Item, ...]]:
+            if self._unwritten is not None:
+                await self._write(db, verdict=self._unwritten)
+            available, items = await batch.take(
+                db, self._pool, self._policy, self._config, parent=parent, replay=replay
+            )
+            fresh = [item for item in items if not item.replayed]
+            if not any(item.split == "train" for item in fresh):
+                raise TrainingError(
+                    "there is nothing to train on yet: rate some answers first", kind="data"
+                )
+            if len(fresh) < at_least:
+                raise TrainingError(
+                    f"{len(fresh)} of {available} rated answers can train, the others are ties: "
+                    f"{at_least} are needed",
+                    kind="data",
+                )
+            run = await runs.start(
+                db, pool=self._pool, parent=parent, why=why, backend=self._backend.name,
+                settings=self._full_settings(), items=items, now=self._clock.now(),
+            )  # fmt: skip
+            return run, items
+
+        claimed = await self._store.write(operation)
+        self._unwritten = None
+        return claimed
+
+    def _begins(self) -> None:
+        self._gate = {}
+        self._moves({"phase": "load", "step": 0, "steps": 0})
+
+    def _moves(self, event: Mapping[str, Any]) -> None:
+        self.progress = {**event, "left": self._left} if self._left > 0 else event
+
+    async def _train(
+        self, run: int, active: int, parent: int, items: Sequence[runs.Item], background: bool
+    ) -> Verdict:
+        job = await make_job(
+            self._store, self._registry, run=run, parent=parent, items=items,
+            model=self._model, pool=self._pool, folder=self._folder(run),
+            settings=self._settings, seed=self._seed, anchors=self._anchors, background=background,
+        )  # fmt: skip
+        output = Path(job["output"])
+        async with self.tenancy.room(self._model, self._settings, self._pool.model) as come_back:
+            done = await self._tries.train(run, job, lambda event: self._on_event(run, event))
+            gate = {"reason": "the trainer reported no gate", **self._gate}
+            if self._left > 0:
+                gate["reason"] = f"{str(gate['reason']).rstrip('.')}. {told.waiting(self._left)}"
+            if not gate.get("passed"):
+                return Verdict(run=run, state="refused", reason=str(gate["reason"]))
+            await come_back()
+            metrics = {**done.get("metrics", {}), "gate": gate.get("metrics", {})}
+            return await self._going_live.go(
+                run, active=active, parent=parent, output=output, metrics=metrics,
+                baseline=dict(done["baseline"]), gate=gate,
+            )  # fmt: skip
+
+    async def _finish(self, verdict: Verdict) -> None:
+        """`_conclude`, which also ends when it is cancelled: who tracks the run waits for its end."""
+        concluding = asyncio.create_task(self._conclude(verdict), name="verdict")
+        try:
+            await asyncio.shield(concluding)
+        except asyncio.CancelledError:
+            await concluding
+            raise
+
+    async def _conclude(self, verdict: Verdict) -> None:
+        """Write the verdict, unless the run has one already, and tell the plugins which it is."""
+        ids = {"run": verdict.run}
+        await asyncio.to_thread(shutil.rmtree, self._folder(verdict.run), ignore_errors=True)
+        try:
+            verdict = await self._store.write(partial(self._write, verdict=verdict))
+        except Exception:
+            logger.exception("the verdict of run %d was not stored", verdict.run, extra=ids)
+            self._unwritten = verdict  # the next claim does it: no run can start beside this one
+        logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason, extra=ids)
+        await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
+
+    async def _write(self, db: aiosqlite.Connection, *, verdict: Verdict) -> Verdict:
+        run, state, reason, now = verdict.run, verdict.state, verdict.reason, self._clock.now()
+        if not await runs.finish(db, run, state, reason, self._gate, now):
+            live = await runs.live(db, run)  # it was stopped in the moment in which that happened
+            return verdict if live is None else replace(verdict, state="activated", reason=live)
+        if verdict.kind == "oom":
+            await quarantined.add_all(db, run, "oom", reason, now)
+        return verdict
+
+    async def _on_event(self, run: int, event: Mapping[str, Any]) -> None:
+        if event["event"] == "gate":
+            self._gate = event
+        elif event["event"] == "progress":
+            self._moves(event)
+            await self._plugins.on_training_progress(run, event)
+        elif event["event"] == "checkpoint":
+            step, steps = int(event["step"]), int(event["steps"])
+            with boundary(logger, "the progress of run %d was not stored", run):
+                await self._store.write(lambda db: progress.gets_on(db, run, step, steps))
+        elif event["event"] == "quarantine":
+            found = {str(turn["id"]): str(turn["reason"]) for turn in event["turns"]}
+            now = self._clock.now()
+            await self._store.write(lambda db: quarantined.add(db, run, "nan", found, now))
+            logger.warning("run %d goes without %s", run, ", ".join(found), extra={"run": run})

@@ -1,0 +1,189 @@
+"""A training run in a child process: the job goes in on stdin, events come out on stdout.
+
+The child's crash, its running out of memory and its NaN stay its own. The job's texts are never
+written to a file or a command line. See `docs/worker-protocol.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import signal
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from goodbot.api.backend import BackendSpec
+from goodbot.base import spawn
+from goodbot.base.errors import TrainingError
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+_LINE_LIMIT = 64 * 1024 * 1024
+_LAST_WORD_SECONDS = 10.0
+"""For a child that has ended its work to end itself."""
+_TERMINATE_SECONDS = 0.5
+"""From SIGTERM to SIGKILL: a child in a long kernel hears nothing, and what it has done is safe."""
+_SILENT_SECONDS = 3600.0
+"""A child that says nothing for so long hangs. Loading, scoring and the gate's samples are silent."""
+_LAST_LINES = 200
+"""Of its stderr: the traceback of an error deep in a framework."""
+_PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "gate"}
+
+
+async def train(
+    backend: BackendSpec,
+    job: Mapping[str, Any],
+    on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+    *,
+    mode: str = "train",
+) -> Mapping[str, Any]:
+    """Run one job to its end, or with the mode `plan` only plan it; returns the child's `done` event.
+
+    `on_event` sees every event but the last. Cancelling ends the child (SIGTERM, then
+    SIGKILL), and so does a silence of an hour. Raises TrainingError with the child's reason, or
+    with how it died.
+    """
+    return await run((backend.worker, mode, backend.factory), job, on_event)
+
+
+async def run(
+    module: Sequence[str],
+    job: Mapping[str, Any],
+    on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+    *,
+    environ: Mapping[str, str] | None = None,
+    who: str = "trainer",
+) -> Mapping[str, Any]:
+    """Run a job in any child that speaks like a trainer: `python -m MODULE …`. `who` is for errors.
+
+    Of files it has what the job names. What an `output` that is not there lies in is its own to write.
+
+    Returns the `done` event. Raises TrainingError.
+    """
+    try:
+        process = await spawn.start(
+            *spawn.python("-m", *module),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, limit=_LINE_LIMIT, environ=environ, cage=_cage(job),
+        )  # fmt: skip
+    except OSError as error:
+        raise TrainingError(f"the {who}: {spawn.why_not(error)}") from error
+    stderr: deque[str] = deque(maxlen=_LAST_LINES)
+    drain = asyncio.create_task(_drain(process, stderr), name=f"{who} log")
+    try:
+        last = await _converse(process, job, on_event, who)
+        # Its last word is said; a thread or a grandchild of it may still hold it, or its stderr.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORD_SECONDS):
+                await process.wait()
+                await drain
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                async with asyncio.timeout(_TERMINATE_SECONDS):
+                    await process.wait()
+            except TimeoutError:
+                pass
+            finally:  # also when we are cancelled while we wait
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+        drain.cancel()
+    code = process.returncode
+    if last.get("event") == "done" and code == 0:
+        return last
+    if last.get("event") == "failed":
+        _tell(who, str(last["trace"]) if "trace" in last else "\n".join(stderr))
+        raise TrainingError(str(last.get("reason")), kind=str(last.get("kind", "error")))
+    _tell(who, "\n".join(stderr))
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        if name == "SIGKILL":
+            raise TrainingError(f"the {who} was killed by SIGKILL (out of memory?)", kind="killed")
+        raise TrainingError(f"the {who} was killed by {name}", kind="died")
+    raise TrainingError(f"the {who} ended without a result (exit code {code})", kind="died")
+
+
+def _cage(job: Mapping[str, Any]) -> spawn.Cage:
+    """It reads what its job names, and writes where its results go."""
+    reads = [
+        job.get("model"),
+        job.get("parent"),
+        job.get("adapter"),
+        *job.get("behaviour", {}).values(),
+    ]
+    writes = [Path(job[name]) for name in ("output", "checkpoints") if job.get(name)]
+    return spawn.Cage(
+        reads=[Path(path) for path in reads if path],
+        writes=[path if path.is_dir() else path.parent for path in writes],
+    )
+
+
+def _tell(who: str, words: str) -> None:
+    """The child's last words, into the log: it sees to it that nobody's message is among them."""
+    if words:
+        logger.warning("%s: %s", who, words)
+
+
+async def _converse(
+    process: asyncio.subprocess.Process,
+    job: Mapping[str, Any],
+    on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+    who: str,
+) -> Mapping[str, Any]:
+    assert process.stdin is not None  # noqa: S101  opened as pipes
+    assert process.stdout is not None  # noqa: S101
+    process.stdin.write(json.dumps(job).encode() + b"\n")
+    with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells more
+        await _patiently(process.stdin.drain(), who)
+        process.stdin.close()
+    last: Mapping[str, Any] = {}
+    while event := await _next_event(process.stdout, who):
+        last = event
+        if last["event"] in _PASSED_ON:
+            await on_event(last)
+    return last
+
+
+async def _next_event(stdout: asyncio.StreamReader, who: str) -> Mapping[str, Any] | None:
+    try:
+        line = await _patiently(stdout.readline(), who)
+        event = json.loads(line) if line else None
+    except (ValueError, RecursionError) as error:
+        raise TrainingError(f"the {who} wrote something that is not its protocol") from error
+    if line and not (isinstance(event, dict) and "event" in event):
+        raise TrainingError(f"the {who} wrote something that is not its protocol")
+    return cast("Mapping[str, Any] | None", event)
+
+
+async def _patiently(work: Awaitable[_T], who: str) -> _T:
+    """Wait for the child, but not for ever. Raises TrainingError."""
+    try:
+        async with asyncio.timeout(_SILENT_SECONDS):
+            return await work
+    except TimeoutError as error:
+        raise TrainingError(
+            f"the {who} has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended",
+            kind="silent",
+        ) from error
+
+
+async def _drain(process: asyncio.subprocess.Process, into: deque[str]) -> None:
+    """Keep the pipe empty and the last lines for a post-mortem."""
+    assert process.stderr is not None  # noqa: S101  opened as a pipe
+    while True:
+        try:
+            line = await process.stderr.readline()
+        except ValueError:  # a line without end
+            continue
+        if not line:
+            return
+        into.append(line.decode("utf-8", "replace").rstrip()[:500])

@@ -1,0 +1,126 @@
+"""Answers of every connector as an inbox shows them, and who may see which.
+
+An owner sees what was said in shared channels, their own chats, and the private chats of those who
+share theirs; a rater the first two; nobody else anything. What a plugin has kept out of training is
+nobody's to rate, and nothing is kept of an encrypted room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import aiosqlite
+
+from goodbot.api.events import ChannelKind, Waiting
+from goodbot.api.labels import is_stars
+from goodbot.store import codec, people
+from goodbot.store.prompts import QUESTION, STANDING
+from goodbot.store.query import Row, fetch
+
+_WHO = "t.connector || ':' || t.talker"
+_SEEN = (
+    "t.trainable AND t.response <> '' AND t.channel_kind <> 'encrypted' AND ("  # noqa: S608
+    f"t.channel_kind = 'shared' OR {_WHO} IN (SELECT value FROM json_each(:accounts))"
+    f" OR (:owner AND {_WHO} IN (SELECT person FROM shares)))"
+)
+_OPINION = f"JOIN labels l ON l.turn = t.id AND l.rater = {people.IDENTITY}"
+_LINES = (
+    f"SELECT t.seq, t.id, t.connector, t.channel_kind, {QUESTION} AS question, t.response,"  # noqa: S608
+    " t.created_at, t.version, l.value, l.stars,"
+    " (SELECT e.source FROM events e WHERE e.seq = l.event_seq) AS source"
+    " FROM turns t {opinion} LEFT JOIN retries r ON r.turn = t.id"
+    f" WHERE {{rated}} AND {_SEEN} AND {STANDING} AND t.seq < :below"
+    " AND :connector IN ('', t.connector) AND t.created_at >= :since ORDER BY t.seq DESC LIMIT :searched"
+)
+_UNRATED = _LINES.format(opinion=f"LEFT {_OPINION}", rated="l.value IS NULL")
+_RATED = _LINES.format(opinion=_OPINION, rated="l.value IS NOT NULL")
+_NO_END = 1 << 62
+_SEARCHED = 5000
+"""So many of the newest answers are looked through for words: whoever reads beside it waits."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Viewer:
+    """Who looks. `accounts` are those whose own chats they are (`connector:id`)."""
+
+    person: str
+    """Whose ratings are theirs, `connector:id`."""
+    accounts: tuple[str, ...]
+    owner: bool
+
+    def values(self) -> dict[str, object]:
+        """The parameters of the queries here."""
+        return {
+            "person": self.person, "owner": self.owner, "accounts": codec.dump_json(self.accounts),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filter:
+    """What somebody looks for; see `goodbot.api.host.ConnectorHost.inbox`."""
+
+    connector: str = ""
+    since: float | None = None
+    text: str = ""
+    rated: bool = False
+    before: str = ""
+
+
+async def page(
+    db: aiosqlite.Connection, viewer: Viewer, wanted: Filter, limit: int
+) -> Sequence[Waiting]:
+    """The newest `limit` of them; of an answer and its retries the one that stands.
+
+    Words are looked for in the newest 5000 only.
+    """
+    found = await fetch(db, "SELECT seq FROM turns WHERE id = ?", (wanted.before,))
+    if wanted.before and not found:  # it has expired, and so have those after it
+        return ()
+    lines = _RATED if wanted.rated else _UNRATED
+    rows = await fetch(
+        db,
+        f"SELECT * FROM ({lines}) WHERE :text = ''"  # noqa: S608
+        " OR instr(folded(question || char(10) || response), :text)"
+        " ORDER BY seq DESC LIMIT :limit",
+        {
+            **viewer.values(), "connector": wanted.connector, "since": wanted.since or 0.0,
+            "below": found[0][0] if found else _NO_END, "text": wanted.text.casefold(),
+            "limit": limit, "searched": _SEARCHED if wanted.text else limit,
+        },
+    )  # fmt: skip
+    return [_waiting(row) for row in rows]
+
+
+async def connectors(db: aiosqlite.Connection, viewer: Viewer) -> list[str]:
+    """Of which there are answers that they may see, rated or not; their names are looked up one by one."""
+    rows = await fetch(
+        db,
+        "WITH RECURSIVE names (name) AS (SELECT min(connector) FROM turns UNION ALL"  # noqa: S608
+        " SELECT (SELECT min(connector) FROM turns WHERE connector > name) FROM names"
+        " WHERE name IS NOT NULL)"
+        " SELECT name FROM names WHERE name IS NOT NULL AND EXISTS (SELECT 1 FROM turns t"
+        f" LEFT JOIN retries r ON r.turn = t.id WHERE t.connector = name AND {_SEEN} AND {STANDING})",
+        viewer.values(),
+    )
+    return [name for (name,) in rows]
+
+
+def _waiting(row: Row) -> Waiting:
+    _, turn, connector, kind, question, answer, created_at, version, label, stars, source = row
+    if label is not None and stars is None and is_stars(source):
+        label, stars = None, label  # the stars are the label where there is no thumb
+    return Waiting(
+        turn=turn, connector=connector, kind=ChannelKind(kind), question=question, answer=answer,
+        created_at=created_at, version=version, label=label, stars=stars,
+    )  # fmt: skip
+
+
+async def visible(db: aiosqlite.Connection, viewer: Viewer, turn: str) -> bool:
+    """Whether this answer is one that they may see."""
+    rows = await fetch(
+        db,
+        f"SELECT EXISTS (SELECT 1 FROM turns t WHERE t.id = :turn AND {_SEEN})",  # noqa: S608
+        {**viewer.values(), "turn": turn},
+    )
+    return bool(rows[0][0])

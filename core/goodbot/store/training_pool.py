@@ -1,0 +1,297 @@
+"""What a run may claim: rated, consented answers that it has not learnt from yet.
+
+Those of its own base model once, and again where `replay_share` asks for it; those of other models
+when they are replayed on it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiosqlite
+
+from goodbot.api.events import Message
+from goodbot.api.labels import Opinion
+from goodbot.api.turns import Turn
+from goodbot.store import turns
+from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
+from goodbot.store.query import Row, fetch, first
+from goodbot.store.teaching import OPINIONS
+
+_LABELLED = (
+    "t.scope = :scope AND t.trainable AND t.rated > 0 AND (:others OR t.answered_by = '')"
+    " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
+)
+# Answers of another base model are no on-policy rollouts of this one.
+_OWN = f"{_LABELLED} AND t.model = :model AND t.spent IS NULL"
+_LEARNT = (
+    "SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run"
+    " WHERE i.turn = t.id AND r.model = :model AND r.state IN ('running', 'activated')"
+)
+# They are replayed once, at the switch to this one (`model_switch.py`) …
+_FOREIGN = f"{_LABELLED} AND t.model <> :model AND NOT EXISTS ({_LEARNT})"
+# … and again when an undo has released the run that did it.
+_OWED = (
+    f"{_FOREIGN} AND t.id IN (SELECT i.turn FROM runs r JOIN run_items i ON i.run = r.id"  # noqa: S608
+    " WHERE r.replay = 1 AND (r.scope, r.model) = (:scope, :model) AND r.state = 'released')"
+)
+# What an earlier run has learnt from may be repeated; one that was refused has taught nothing.
+_TRAINED = (
+    f"{_LABELLED} AND t.model = :model"  # noqa: S608
+    " AND t.spent IN (SELECT id FROM runs WHERE state = 'activated')"
+)
+_REPEATABLE = 5000
+"""Of the answers that a run may repeat, so many of the newest."""
+_WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
+# What the reward policy makes nothing of (`rated` 2) is not counted: it would not be claimed either. In the
+# words of the index `turns_claimable`, so that nothing is read of what is not counted.
+_COUNTED = " AND (t.rated = 1 AND t.trainable) = 1 AND (t.answered_by <> '') IN (0, :others)"
+# Every rating counts: so the private answers of those who share are looked up by their names, and those
+# that wait for consent, however many, are not read. (`+` keeps SQLite from comparing another way than
+# the index does.)
+_AVAILABLE = (
+    f"SELECT 1 FROM turns t WHERE {_OWN}{_COUNTED} AND t.channel_kind = 'shared'"  # noqa: S608
+    f" UNION ALL SELECT 1 FROM ({SHARING}) p CROSS JOIN turns t ON {PERSON} = +p.person"
+    f" WHERE {_OWN}{_COUNTED} AND t.channel_kind = 'private' AND {ALL_SHARE}"
+    f" UNION ALL SELECT 1 FROM turns t WHERE {_OWED}{_COUNTED} AND {CONSENT}"
+)
+COUNT = f"SELECT count(*) FROM ({_AVAILABLE} LIMIT :limit)"  # noqa: S608
+"""How many turns a run could claim now, counted up to `:limit`; the others are `Pool.values`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A turn that a run may claim: its labels, and what was made of it before."""
+
+    turn: Turn
+    labels: Mapping[str, Opinion]
+    held_out_before: bool
+    seq: int
+    """The newest event behind its labels; candidates are ordered by it."""
+    age: int = 0
+    """Adapters of the line that is trained on which are newer than the one that wrote the answer; where
+    that was another model, those that were made since."""
+    replayed: bool = False
+    """An earlier run has learnt from it: it trains once more, and is not held out."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """Where the next training stands."""
+
+    available: int
+    """Rated turns that no run has used."""
+    waiting_for_consent: int
+    """Rated turns of private chats whose speaker has not shared them."""
+    off_policy: int = 0
+    """Of those available, answers of other models that programs have brought in."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pool:
+    """Where ratings may be claimed from: a scope, a base model, and who the owners are."""
+
+    scope: str
+    model: str
+    owners: tuple[str, ...]
+    others: bool = True
+    """Whether answers of other models may be claimed, which other programs have brought in."""
+
+    def values(self) -> dict[str, str | bool]:
+        """The parameters of the queries here."""
+        return {
+            "scope": self.scope, "model": self.model, "others": self.others,
+            "owners": _named(self.owners),
+        }  # fmt: skip
+
+
+@functools.cache
+def _named(owners: tuple[str, ...]) -> str:
+    """`:owners`: the accounts that the config names, and as what the browser knows them."""
+    return json.dumps([*owners, *(f"web:{owner}" for owner in owners)])
+
+
+async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
+    """Everybody who is an owner, by the config or by a grant, as ratings name them."""
+    rows = await fetch(db, f"SELECT person FROM {OWNERS}", pool.values())  # noqa: S608
+    linked = await fetch(db, "SELECT person, identity FROM links")
+    found = {person for (person,) in rows}
+    return found | {identity for person, identity in linked if person in found}
+
+
+async def available(db: aiosqlite.Connection, pool: Pool, limit: int) -> int:
+    """How many turns a run could claim now, counted up to `limit`: however many there are, it is quick."""
+    rows = await fetch(db, COUNT, {**pool.values(), "limit": limit})
+    return rows[0][0]
+
+
+async def standing(db: aiosqlite.Connection, pool: Pool) -> Standing:
+    """Count what a run could claim now."""
+    parts = [
+        f"SELECT {CONSENT} AS consent, t.answered_by <> '' AS other FROM turns t"  # noqa: S608
+        f" WHERE {which}{_COUNTED}"
+        for which in (_OWN, _OWED)
+    ]
+    rows = await fetch(
+        db,
+        "SELECT coalesce(sum(consent), 0), count(*), coalesce(sum(consent AND other), 0)"  # noqa: S608
+        f" FROM ({' UNION ALL '.join(parts)})",
+        pool.values(),
+    )
+    available, rated, off_policy = first(rows) or (0, 0, 0)
+    return Standing(
+        available=available, waiting_for_consent=rated - available, off_policy=off_policy
+    )
+
+
+async def candidates(
+    db: aiosqlite.Connection, pool: Pool, *, parent: int = 0, replay: bool = False,
+    replay_share: float = 0.0, of: Mapping[str, bool] | None = None,
+) -> list[Candidate]:  # fmt: skip
+    """All that a run from `parent` may claim now, in the order of their rating events.
+
+    With `replay` also the answers of other base models that this one has not learnt from; with
+    `replay_share` so many that earlier runs have learnt from that they are this part of all. With `of`
+    no others than these turns, of which it says whether earlier runs have learnt from them.
+    """
+    others = _FOREIGN if replay else _OWED
+    fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
+    found = await _labelled(db, fresh, pool.values())
+    repeated: set[str] = set()
+    if of is not None:
+        found = [row for row in found if row[0] in of]
+        repeated = {turn for turn, replayed in of.items() if replayed}
+    elif wanted := replay_count(len(found), replay_share):
+        repeated = set(await _repeated(db, pool, wanted))
+    if repeated:
+        again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
+        values = {**pool.values(), "turns": json.dumps(sorted(repeated))}
+        found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
+    line = await _lineage(db, parent)
+    stored = await turns.some(db, [row[0] for row in found])
+    result: list[Candidate] = []
+    for id_, labels, seq, held in found:
+        turn = stored[id_]
+        own = turn.model == pool.model and not turn.answered_by
+        result.append(
+            Candidate(
+                turn=turn, labels=json.loads(labels), seq=seq,
+                held_out_before=bool(held), replayed=id_ in repeated,
+                age=sum(
+                    version > turn.version if own else made_at > turn.created_at
+                    for version, made_at in line
+                ),
+            )
+        )  # fmt: skip
+    return result
+
+
+def replay_count(fresh: int, share: float) -> int:
+    """k = n · s / (1 - s), rounded: beside n fresh answers so many are the part s < 1 of all n + k."""
+    return round(fresh * share / (1 - share))
+
+
+async def past_labels(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[dict[str, Opinion]]:
+    """The labels of the last answers that runs of this base model have used, oldest first."""
+    rows = await fetch(
+        db,
+        "SELECT i.labels FROM run_items i JOIN runs r ON r.id = i.run"
+        " WHERE (r.scope, r.model) = (:scope, :model) AND r.state IN ('activated', 'refused')"
+        " AND i.split = 'train' AND NOT i.replayed ORDER BY i.run DESC, i.turn LIMIT :limit",
+        {**pool.values(), "limit": limit},
+    )
+    return [json.loads(row[0]) for row in reversed(rows)]
+
+
+async def asked_before(
+    db: aiosqlite.Connection, pool: Pool, run: int, limit: int
+) -> list[list[Message]]:
+    """The conversations that runs of this base model before `run` have claimed, newest run first.
+
+    Of people who consent still, and not those that `run` has itself.
+    """
+    rows = await fetch(
+        db,
+        "SELECT t.messages FROM turns t JOIN run_items i ON i.turn = t.id"  # noqa: S608
+        " JOIN runs r ON r.id = i.run WHERE (r.scope, r.model) = (:scope, :model) AND r.id < :run"
+        " AND r.state IN ('activated', 'refused')"
+        " AND t.id NOT IN (SELECT turn FROM run_items WHERE run = :run)"
+        f" AND {CONSENT} GROUP BY t.id ORDER BY max(r.id) DESC, t.id LIMIT :limit",
+        {**pool.values(), "run": run, "limit": limit},
+    )
+    return [json.loads(row[0]) for row in rows]
+
+
+async def _labelled(db: aiosqlite.Connection, chosen: str, values: Mapping[str, Any]) -> list[Row]:
+    """`(turn, labels as JSON, newest event, held out before)` of those chosen, with consent."""
+    return await fetch(
+        db,
+        f"SELECT t.id, {OPINIONS}, max(l.event_seq),"  # noqa: S608
+        " EXISTS (SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run WHERE i.turn = t.id"
+        " AND i.split = 'held_out' AND r.model = :model AND r.state IN ('activated', 'refused'))"
+        f" FROM ({chosen}) t JOIN labels l ON l.turn = t.id WHERE {CONSENT}"
+        " GROUP BY t.id ORDER BY max(l.event_seq)",
+        values,
+    )
+
+
+async def _repeated(db: aiosqlite.Connection, pool: Pool, wanted: int) -> list[str]:
+    """Turns to repeat: others in every round, by a hash of their ids and of the round before."""
+    rows = await fetch(
+        db,
+        f"SELECT t.id, (SELECT max(id) FROM runs) FROM turns t WHERE {_TRAINED} AND {CONSENT}"  # noqa: S608
+        " ORDER BY t.seq DESC LIMIT :limit",
+        {**pool.values(), "limit": _REPEATABLE},
+    )
+    drawn = sorted(rows, key=lambda row: hashlib.sha256(f"{row[1]} {row[0]}".encode()).digest())
+    return [row[0] for row in drawn[:wanted]]
+
+
+async def _lineage(db: aiosqlite.Connection, version: int) -> list[tuple[int, float]]:
+    """A version and those that it was trained on, newest first, with when each was made."""
+    rows = await fetch(
+        db,
+        "WITH RECURSIVE line (version, parent, at) AS (SELECT version, parent, created_at FROM adapters"
+        " WHERE version = ? UNION SELECT a.version, a.parent, a.created_at FROM adapters a"
+        " JOIN line ON a.version = line.parent) SELECT version, at FROM line ORDER BY version DESC",
+        (version,),
+    )
+    return [(version, made_at) for version, made_at in rows]
+
+
+async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
+    """How many rated answers of other base models could be replayed on this one."""
+    rows = await fetch(
+        db,
+        f"SELECT count(*) FROM turns t WHERE {_FOREIGN}{_COUNTED} AND {CONSENT}",  # noqa: S608
+        pool.values(),
+    )
+    (count,) = first(rows) or (0,)
+    return count
+
+
+async def off_policy(db: aiosqlite.Connection, pool: Pool, ids: Sequence[str]) -> int:
+    """How many of these turns another model than this base or an adapter of it has written."""
+    rows = await fetch(
+        db,
+        "SELECT count(*) FROM turns WHERE id IN (SELECT value FROM json_each(:turns))"
+        " AND (answered_by <> '' OR model <> :model)",
+        {**pool.values(), "turns": json.dumps(list(ids))},
+    )
+    return rows[0][0]
+
+
+async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
+    """Whether the consent for one of a run's answers is gone."""
+    rows = await fetch(
+        db,
+        "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
+        f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))",
+        {**pool.values(), "run": run},
+    )
+    return bool(rows[0][0])

@@ -1,0 +1,1 @@
+"""How a round fits into the memory that is there, and what it costs."""

@@ -1,0 +1,182 @@
+"""The cost of a round by its operations, for models of which one step takes long; nothing is loaded.
+
+With N_b the weights of the layers that a token meets, N_lora those of the adapter, H = hidden times
+vocabulary, S tokens of which R of the response, in floating point operations:
+
+    scoring = 2 S (N_b + H) a policy     training = S (4 N_b + 6 N_lora) + 4 R H  (+ 2 S N_b recomputed)
+
+divided by the rate of matrix products that this processor is measured at, in less than a second, or
+by what a small GPU of its kind does (`goodbot.inference.models.machine`). What lies between the products is bytes
+that are read and written (`goodbot.inference.models.estimate.between`), three times in training. A sampled token
+takes reading the weights that it meets, once for all rows of a batch, and its own forward pass. A
+text has, beside its own tokens, those of the chat template, as the rated answers tell.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from goodbot.api.events import Message
+from goodbot.api.model_shape import Architecture
+from goodbot.inference.models import estimate
+from goodbot.inference.models.machine import Place, place
+
+from goodbot_training.backends.generating import CACHED
+from goodbot_training.gate.measure import PORTION
+from goodbot_training.memory.fit import Memory
+from goodbot_training.memory.planning.cost import Cost, Estimate
+from goodbot_training.memory.planning.gate import portions
+from goodbot_training.objectives import make_objective
+from goodbot_training.process.presets import adapted
+from goodbot_training.process.types import HELD_OUT, Item, Job, data_error
+from goodbot_training.round import restart
+from goodbot_training.round.advantages import to_learn
+from goodbot_training.round.batches import planned_steps
+from goodbot_training.round.contested import settled
+
+_LETTERS = 4
+"""Of a text in a token, where the server gave no tokens."""
+_DISK = 5e8
+"""Bytes a second that weights are read with."""
+_IMPORTS = 6.0
+"""Seconds of a process before it loads a model."""
+_CALIBRATION = 0.2
+
+
+def step_seconds(job: Job, shape: Architecture, backend: str) -> float:
+    """Of one optimizer step, by the formula."""
+    marks = _marks(job)
+    rows = [_tokens(item, marks) for item in job.items] or [(1, 1)]
+    rows = [row for row in rows if sum(row) <= job.settings.max_sequence_tokens] or [(1, 1)]
+    mean = [sum(side) / len(rows) for side in zip(*rows, strict=True)]
+    here = place(backend)
+    flops = training_flops(mean[0] + mean[1], mean[1], shape, shape.lora(job.settings.rank))
+    return job.settings.batch_size * (flops / here.flops + sum(mean) * _moving(shape, here))
+
+
+def training_flops(
+    tokens: float, response: float, shape: Architecture, lora: int, *, recompute: bool = False
+) -> float:
+    """Of a forward and a backward pass over so many tokens, of which some are responses."""
+    body = (6 if recompute else 4) * shape.active_body
+    return tokens * (body + 6 * _met(shape, lora)) + 4 * response * shape.head
+
+
+def _met(shape: Architecture, lora: int) -> float:
+    """The adapter's weights that one token is multiplied with."""
+    return lora * shape.active_body / shape.body if shape.body else lora
+
+
+def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estimate:
+    """The estimate by the formula. Raises TrainingError where nothing is left or does not fit."""
+    touched = adapted(shape)
+    job, share = settled(job, touched)
+    settings = job.settings
+    marks = _marks(job)
+    rows = [(item, *_tokens(item, marks)) for item in job.items]
+    kept = [row for row in rows if row[1] + row[2] <= settings.max_sequence_tokens]
+    train = [row for row in kept if row[0].split != HELD_OUT and row[0].weight]
+    if not train:
+        raise data_error("There is no rated turn to train on.")
+    lengths = [prompt + response for _, prompt, response in kept]
+    plan = memory.plan(lengths, job)
+    here = place(backend)
+    steps = planned_steps(len(train), settings)
+    passes = steps * settings.batch_size / len(train)
+    lora = shape.lora(settings.rank)
+    forward = 2 * shape.active / here.flops  # seconds a token
+    policies = sum(
+        (1 + (item.split == HELD_OUT) + (not item.captured and item.version in job.behaviour))
+        * size
+        for (item, _, _), size in zip(kept, lengths, strict=True)
+    )
+    one_pass = sum(
+        training_flops(prompt + response, response, shape, lora, recompute=plan.recompute)
+        for _, prompt, response in train
+    )
+    trained = sum(prompt + response for _, prompt, response in train)
+    judged = sum(prompt + response for item, prompt, response in kept if item.split == HELD_OUT)
+    parts = {
+        "load": _IMPORTS + memory.fixed / _DISK,
+        "rollouts": policies * forward,
+        "train": passes * (one_pass / here.flops + trained * _moving(shape, here)),
+    }
+    portion = _portion(job, shape, here, forward, marks)
+    least, usual, most = (number * portion for number in portions(settings))
+    before = sum(parts.values()) + judged * forward
+    threads = _threads(here)
+    rate = settings.bolder(touched) * settings.rate_for(touched)
+    rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
+    advantages, _ = restart.advantages(job, make_objective(settings), rewards, weights)
+    return Estimate(
+        how="counted",
+        train=len(train),
+        held_out=len(kept) - len(train),
+        too_long=len(rows) - len(kept),
+        tokens=sum(lengths),
+        longest=max(lengths),
+        learning_rate=rate * to_learn(job.baseline, rewards, weights, advantages),
+        share=share,
+        steps=steps,
+        passes=passes,
+        memory=plan,
+        peak=0,
+        parts={
+            name: _cost(seconds, threads)
+            for name, seconds in {**parts, "gate": judged * forward + usual}.items()
+        },
+        total=_cost(before + usual, threads),
+        least=_cost(before + least, threads),
+        most=_cost(before + most, threads),
+    )
+
+
+def _moving(shape: Architecture, here: Place) -> float:
+    """Seconds for what lies between the products of a token's forward and backward pass."""
+    return 3 * estimate.between(shape, 4 if here.device == "cpu" else 3) / here.bandwidth
+
+
+def _portion(job: Job, shape: Architecture, here: Place, forward: float, marks: float) -> float:
+    """Seconds of `PORTION` answers: prompts, then token after token, then their scores."""
+    anchors = job.anchors or [item.messages for item in job.items]
+    prompt = marks + sum(_letters(messages) for messages in anchors) / len(anchors) / _LETTERS
+    answer = job.settings.gate_max_tokens
+    width = 4 if here.device == "cpu" else 2
+    token = shape.layers * here.step + shape.active * width / here.bandwidth
+    passes = answer * max(1.0, PORTION * (prompt + answer) / CACHED)
+    return PORTION * 2 * (prompt + answer) * forward + passes * token
+
+
+def _marks(job: Job) -> float:
+    """Tokens of a prompt that are nobody's words: what the template adds, its own system line too."""
+    known = [item for item in job.items if item.captured]
+    found = [len(item.prompt_tokens) - _letters(item.messages) / _LETTERS for item in known]
+    return max(0.0, sum(found) / len(found)) if found else 0.0
+
+
+def _tokens(item: Item, marks: float) -> tuple[int, int]:
+    """Of the prompt and of the response."""
+    if item.captured:
+        return len(item.prompt_tokens), len(item.tokens)
+    prompt = marks + _letters(item.messages) / _LETTERS
+    return int(prompt) + 1, len(item.response) // _LETTERS + 1
+
+
+def _letters(messages: Sequence[Message]) -> int:
+    return sum(len(str(message["content"])) for message in messages)
+
+
+def _threads(here: Place) -> float:
+    """Processors that a matrix product keeps busy; beside a GPU one waits for it."""
+    if here.device != "cpu":
+        return 1.0
+    matrix, cpu, wall = np.ones((768, 768), np.float32), time.process_time(), time.perf_counter()
+    while time.perf_counter() - wall < _CALIBRATION:
+        np.matmul(matrix, matrix)
+    return max(1.0, (time.process_time() - cpu) / (time.perf_counter() - wall))
+
+
+def _cost(seconds: float, threads: float) -> Cost:
+    return Cost(cpu=seconds * threads, wall=seconds)

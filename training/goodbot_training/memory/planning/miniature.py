@@ -1,0 +1,177 @@
+"""The round in small: the same functions on fewer answers and steps, each part timed and scaled up."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from goodbot.api.backend import LoraSettings, TrainingBackend, TrainingBatch
+
+from goodbot_training.memory.fit import Memory
+from goodbot_training.memory.planning.cost import Cost, Estimate, Stopwatch, total
+from goodbot_training.memory.planning.gate import portions, sample_some
+from goodbot_training.objectives import make_objective
+from goodbot_training.process.types import HELD_OUT, Item, Job, data_error
+from goodbot_training.round.batches import planned_steps
+from goodbot_training.round.checkpoints import Checkpoints
+from goodbot_training.round.contested import settled
+from goodbot_training.round.dataset import Material, gather
+from goodbot_training.round.resume_loop import Lesson, make_lesson
+from goodbot_training.round.rollouts import sift
+
+_ANSWERS = 64
+"""Scored in the miniature, at most."""
+_STEPS = 6
+_SECONDS = 1.0
+"""CPU seconds of optimizer steps in the miniature: after so many it takes no further one."""
+
+
+def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
+    """Time a miniature of the round. The backend's weights are worth nothing afterwards.
+
+    Raises TrainingError as the round itself would.
+    """
+    watch = Stopwatch()
+    lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
+    backend.load(
+        job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
+    )
+    load = watch.lap()
+    job, share = settled(job, backend.parameters)
+    job, lengths = sift(job, backend)
+    kept = [item for item in job.items if item.id in lengths]
+    count = sum(map(_teaches, kept))
+    if not count:
+        raise data_error("There is no rated turn to train on.")
+    plan = memory.plan(list(lengths.values()), job)
+    settings = replace(job.settings, tokens_per_forward=plan.tokens_per_forward)
+    small = replace(job, settings=settings, items=_some(kept))
+    read = watch.lap()
+
+    material = gather(small, backend, Checkpoints(None, job))
+    scored = watch.lap()
+    taught = [rollout for rollout in material.train if rollout.weight]
+    if not taught:
+        raise data_error("There is no rated turn to train on.")
+    tokens = sum(lengths.values())
+    rollouts = read + scored * (tokens / _tokens(material))
+    per_token = scored * (1 / _scored(small, material))
+
+    steps = planned_steps(count, settings)
+    objective = make_objective(settings)
+    lesson = make_lesson(
+        small, backend, objective, taught, recompute=plan.recompute, decay_steps=steps
+    )
+    train = _train(small, lesson, backend, steps, watch)
+
+    backend.save_adapter(job.output)
+    judged = sum(lengths[item.id] for item in kept if item.split == HELD_OUT)
+    answers = [Cost(), Cost(), Cost()]
+    if settings.gate_anchors and train.changes:
+        sample = sample_some(small, backend, watch)
+        portion = sample.portion + per_token * sample.tokens
+        answers = [portion * number for number in portions(settings, rare=sample.rare)]
+    before = total([load, rollouts, train.cost, watch.lap(), per_token * judged])
+    least, usual, most = (before + cost for cost in answers)
+    return Estimate(
+        how="measured",
+        train=count,
+        held_out=len(kept) - count,
+        too_long=len(job.items) - len(kept),
+        tokens=tokens,
+        longest=max(lengths.values()),
+        learning_rate=lesson.optimizer.learning_rate,
+        share=share,
+        steps=steps,
+        passes=steps * settings.batch_size / count,
+        memory=plan,
+        peak=peak_memory(),
+        parts={
+            "load": load,
+            "rollouts": rollouts,
+            "train": train.cost,
+            "gate": usual + (load + rollouts + train.cost) * -1,
+        },
+        total=usual,
+        least=least,
+        most=most,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Steps:
+    """What all steps cost, and whether any of them would change a weight."""
+
+    cost: Cost
+    changes: bool
+
+
+def _train(
+    job: Job, lesson: Lesson, backend: TrainingBackend, steps: int, watch: Stopwatch
+) -> _Steps:
+    """A few real steps; the first one prepares what the others find, so it is no measure of them."""
+    batches = list(lesson.batches())
+    taken = [batch for batch in batches if batch.advantages.any()]
+    if not taken:
+        return _Steps(cost=Cost(), changes=False)
+    costs: list[Cost] = []
+    checkpoint = job.output / "checkpoint"
+    checkpoint.mkdir()
+    watch.lap()
+    for _ in backend.train(iter(taken[:_STEPS]), lesson.optimizer, lesson.objective):
+        costs.append(watch.lap())
+        if len(costs) > 1 and total(costs).cpu > _SECONDS:
+            break
+    backend.save_checkpoint(checkpoint)
+    slices = -(-steps // job.settings.slice_steps)
+    saving = watch.lap() * slices
+    sizes = [_size(batch) for batch in taken]
+    timed = costs[1:] or costs
+    per_token = total(timed) * (1 / sum(sizes[1 : len(costs)] or sizes[:1]))
+    rest = per_token * sum(sizes[1:]) * (steps / len(batches))
+    return _Steps(cost=costs[0] + rest + saving, changes=True)
+
+
+def _some(items: Sequence[Item]) -> tuple[Item, ...]:
+    """At most `_ANSWERS`, evenly over time and so of both splits, with at least one to train on."""
+    step = max(1, -(-len(items) // _ANSWERS))
+    chosen = items[::step]
+    if not any(map(_teaches, chosen)):
+        chosen = [*chosen, next(filter(_teaches, items))]
+    return tuple(chosen)
+
+
+def _teaches(item: Item) -> bool:
+    return item.split != HELD_OUT and bool(item.weight)
+
+
+def _size(batch: TrainingBatch) -> int:
+    return sum(len(turn.prompt) + len(turn.response) for turn in batch.sequences)
+
+
+def _tokens(material: Material) -> int:
+    rows = (*material.train, *material.held_out)
+    return sum(len(row.turn.prompt) + len(row.turn.response) for row in rows)
+
+
+def _scored(job: Job, material: Material) -> int:
+    """Tokens that `gather` has put through the model: each answer once a policy that it needs."""
+    policies = {
+        item.id: 1
+        + (item.split == HELD_OUT)
+        + (not item.captured and item.version in job.behaviour)
+        for item in job.items
+    }
+    return sum(
+        policies[row.id] * (len(row.turn.prompt) + len(row.turn.response))
+        for row in (*material.train, *material.held_out)
+    )
+
+
+def peak_memory() -> int:
+    """Bytes that this process has held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )

@@ -1,0 +1,1 @@
+"""One round of training: from the rated turns to a new version's weights."""

@@ -1,0 +1,28 @@
+"""A round in which somebody is outvoted: what they say weighs nothing, and it goes less of the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from goodbot_training.process.types import TRAIN, Job
+
+_UNHEARD = "{} rated answers were left out: who rated them wants the opposite of the others. "
+_PART = "What the others have taught goes {:.0%} of the usual way. "
+
+
+def unheard(job: Job) -> int:
+    """Answers that the round would train on, but for who rated them."""
+    return sum(item.split == TRAIN and not item.weight for item in job.items)
+
+
+def settled(job: Job, parameters: int) -> tuple[Job, float]:
+    """The job with the strength that it goes at on a model with so many weights in the adapted
+    projections, and the part that this is of a round's in which nobody is outvoted."""
+    strength = job.settings.goes(parameters, contested=bool(unheard(job)))
+    share = strength / job.settings.goes(parameters)
+    return replace(job, settings=replace(job.settings, strength=strength)), share
+
+
+def told(count: int, share: float) -> str:
+    """Whose ratings were left out, and how far of the usual way the round goes for it; or nothing."""
+    return (_UNHEARD.format(count) if count else "") + (_PART.format(share) if share < 1 else "")

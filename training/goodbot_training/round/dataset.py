@@ -1,0 +1,91 @@
+"""What a round works with: its rollouts with their log-probs, computed once or taken from a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from goodbot.api.backend import TrainingBackend
+
+from goodbot_training.process.types import HELD_OUT, TRAIN, Job
+from goodbot_training.round.checkpoints import Checkpoints, Scores
+from goodbot_training.round.rollouts import Rollout, Tell, build_rollouts, score
+
+if TYPE_CHECKING:
+    from goodbot.api.backend import Floats
+
+_UNSCORED = "its log-probabilities are not finite numbers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """The rollouts of a round by their split."""
+
+    train: Sequence[Rollout]
+    held_out: Sequence[Rollout]
+    parent_logprobs: Sequence[Floats]
+    """Of the held-out ones, under the adapter that the round starts from."""
+    too_long: int
+    unusable: Mapping[str, str]
+    """Turns that are in neither, and why."""
+
+
+def gather(
+    job: Job, backend: TrainingBackend, checkpoints: Checkpoints, tell: Tell | None = None
+) -> Material:
+    """Score the job's turns, unless a checkpoint knows their scores. Raises TrainingError.
+
+    What cannot be scored is left out; `tell` is `build_rollouts`'s. Afterwards the backend holds the
+    job's parent adapter.
+    """
+    known = checkpoints.scores()
+    rollouts, too_long = build_rollouts(job, backend, known, tell)
+    held_out = [rollout for rollout in rollouts if rollout.split == HELD_OUT]
+    if known is not None:
+        parent = [np.asarray(known.parent[rollout.id], np.float32) for rollout in held_out]
+    elif job.parent is None:  # a fresh adapter is the base
+        parent = [rollout.reference_logprobs for rollout in held_out]
+        checkpoints.keep_scores(_scores(rollouts, held_out, parent))
+    else:
+        parent = score(
+            backend,
+            [rollout.turn for rollout in held_out],
+            [rollout.temperature for rollout in held_out],
+            adapter=True,
+            budget=job.settings.tokens_per_forward,
+        )
+        checkpoints.keep_scores(_scores(rollouts, held_out, parent))
+    unusable = {
+        rollout.id: _UNSCORED
+        for rollout in rollouts
+        if not _finite(rollout.sampling_logprobs, rollout.reference_logprobs)
+    }
+    judged = [
+        (rollout, row)
+        for rollout, row in zip(held_out, parent, strict=True)
+        if rollout.id not in unusable and _finite(row)
+    ]
+    return Material(
+        train=[r for r in rollouts if r.split == TRAIN and r.id not in unusable],
+        held_out=[rollout for rollout, _ in judged],
+        parent_logprobs=[row for _, row in judged],
+        too_long=too_long,
+        unusable=unusable
+        | {r.id: _UNSCORED for r, row in zip(held_out, parent, strict=True) if not _finite(row)},
+    )
+
+
+def _scores(
+    rollouts: Sequence[Rollout], held_out: Sequence[Rollout], parent: Sequence[Floats]
+) -> Scores:
+    return Scores(
+        sampling={rollout.id: rollout.sampling_logprobs.tolist() for rollout in rollouts},
+        reference={rollout.id: rollout.reference_logprobs.tolist() for rollout in rollouts},
+        parent={r.id: row.tolist() for r, row in zip(held_out, parent, strict=True)},
+    )
+
+
+def _finite(*rows: Floats) -> bool:
+    return all(bool(np.isfinite(row).all()) for row in rows)

@@ -1,0 +1,255 @@
+"""Rated turns → rollouts: token ids, the log-probs of who wrote them, and those of the base.
+
+Where the server gave its own token ids and log-probs these are used as they are: re-tokenized text
+need not be what was sampled. Where it did not, the text is tokenized and scored under the adapter
+version that wrote it; an answer of an unknown version (or of another model) is scored under the
+base and flagged `off_policy`.
+
+All log-probs here are the policies' own, at the temperature: of an answer that was drawn from a filtered
+distribution, what the filters added is taken off again (`backends.filtering` says why). Where the server did
+not tell how much that was, its tokens are scored as if it had told no log-probs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from goodbot.api.backend import TokenizedTurn, TrainingBackend
+from goodbot.api.events import Message
+from goodbot.base.errors import TrainingError
+from goodbot.base.sampling import unlifted
+
+from goodbot_training.process.types import Item, Job, data_error
+
+if TYPE_CHECKING:
+    from goodbot.api.backend import Floats
+
+    from goodbot_training.round.checkpoints import Scores
+
+
+Tell = Callable[[int], None]
+"""Takes how many more are done."""
+OVERHEAD = 16
+"""What one more forward pass costs, in tokens. Measured on a CPU; a GPU has room for far more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollout:
+    """One rated answer, ready to train on. R response tokens."""
+
+    id: str
+    turn: TokenizedTurn
+    temperature: float
+    """At which log-probs are taken; a greedy answer (0) is scored at 1."""
+    reward: float
+    weight: float
+    split: str
+    sampling_logprobs: Floats
+    """`(R,)`: by the behaviour policy."""
+    reference_logprobs: Floats
+    """`(R,)`: by the base."""
+    off_policy: bool
+
+
+def sift(job: Job, backend: TrainingBackend) -> tuple[Job, dict[str, int]]:
+    """The job with only the items that this model can read, and the tokens of those that are not too long.
+
+    What else a turn holds, and whoever sent it, is no reason to end the round: it is in `refused` then.
+    """
+    lengths: dict[str, int] = {}
+    refused = dict(job.refused)
+    for item in job.items:
+        if why := _unreadable(item, backend, lengths):
+            refused[item.id] = why
+    items = tuple(item for item in job.items if item.id not in refused)
+    limit = job.settings.max_sequence_tokens
+    short = {id_: length for id_, length in lengths.items() if length <= limit}
+    return replace(job, items=items, refused=refused), short
+
+
+def readable(backend: TrainingBackend, item: Item) -> TokenizedTurn:
+    """An item's token ids. Raises TrainingError(kind="data"), whatever the template does: it is a program."""
+    try:
+        return _turn(item, backend)
+    except (TrainingError, MemoryError):
+        raise
+    except Exception as error:
+        raise data_error(
+            f"The model's chat template fails with {type(error).__name__} on this conversation."
+        ) from error
+
+
+def prompt_tokens(backend: TrainingBackend, messages: Sequence[Message]) -> int:
+    """How many tokens a conversation has; 0 where the template refuses it."""
+    try:
+        return len(backend.tokenize(messages, "").prompt)
+    except MemoryError:
+        raise
+    except Exception:  # a template is a program: it may fail in any way
+        return 0
+
+
+def _unreadable(item: Item, backend: TrainingBackend, lengths: dict[str, int]) -> str:
+    """Why no rollout can be made of an item, empty if one can; then its length is in `lengths`."""
+    try:
+        turn = readable(backend, item)
+    except TrainingError as error:
+        if error.kind != "data":
+            raise
+        return str(error).rstrip(".")
+    if not turn.prompt or not turn.response:
+        return "it has no prompt or no response tokens"
+    known = getattr(backend, "vocabulary", None)  # a backend of a plugin need not tell
+    if known is not None and max(max(turn.prompt), max(turn.response)) >= known:
+        return "it has token ids that this model does not know"
+    lengths[item.id] = len(turn.prompt) + len(turn.response)
+    return ""
+
+
+def build_rollouts(
+    job: Job, backend: TrainingBackend, known: Scores | None = None, tell: Tell | None = None
+) -> tuple[list[Rollout], int]:
+    """The job's rollouts in their order, and how many turns were too long and are left out.
+
+    Each log-prob is computed once a round, or is `known` from before an interruption. `tell` hears of
+    those that the base has read. Afterwards the backend holds the job's parent adapter, as it did
+    before. Raises TrainingError(kind="data").
+    """
+    turns = [_turn(item, backend) for item in job.items]
+    limit = job.settings.max_sequence_tokens
+    kept = [
+        (item, turn)
+        for item, turn in zip(job.items, turns, strict=True)
+        if len(turn.prompt) + len(turn.response) <= limit
+    ]
+    if not kept:
+        raise data_error("There is no rated turn to train on.")
+    items = [item for item, _ in kept]
+    sequences = [turn for _, turn in kept]
+    temperatures = [item.temperature or 1.0 for item in items]
+    budget = job.settings.tokens_per_forward
+    if known is not None:
+        reference = [np.asarray(known.reference[item.id], np.float32) for item in items]
+        sampling = [np.asarray(known.sampling[item.id], np.float32) for item in items]
+    else:
+        reference = score(backend, sequences, temperatures, adapter=False, budget=budget, tell=tell)
+        sampling = _sampling(job, backend, items, sequences, temperatures, reference)
+    rollouts = [
+        Rollout(
+            id=item.id,
+            turn=turn,
+            temperature=temperature,
+            reward=item.reward,
+            weight=item.weight,
+            split=item.split,
+            sampling_logprobs=behaviour,
+            reference_logprobs=base,
+            off_policy=not item.scored and not _known(item, job),
+        )
+        for item, turn, temperature, behaviour, base in zip(
+            items, sequences, temperatures, sampling, reference, strict=True
+        )
+    ]
+    return rollouts, len(job.items) - len(kept)
+
+
+def score(
+    backend: TrainingBackend,
+    sequences: Sequence[TokenizedTurn],
+    temperatures: Sequence[float],
+    *,
+    adapter: bool,
+    budget: int,
+    tell: Tell | None = None,
+) -> list[Floats]:
+    """Log-probs of each response, in the given order, computed in length-sorted micro-batches.
+
+    `budget` is the number of padded tokens of one forward pass; `tell` hears of each.
+    """
+    lengths = [len(turn.prompt) + len(turn.response) for turn in sequences]
+    result: list[Floats | None] = [None] * len(sequences)
+    for part in split_by_budget(lengths, budget):
+        rows = backend.logprobs(
+            [sequences[i] for i in part],
+            temperature=[temperatures[i] for i in part],
+            adapter=adapter,
+        )
+        for index, row in zip(part, rows, strict=True):
+            result[index] = row
+        if tell is not None:
+            tell(len(part))
+    return [row for row in result if row is not None]
+
+
+def split_by_budget(
+    lengths: Sequence[int], budget: int, overhead: int = OVERHEAD
+) -> list[list[int]]:
+    """Indices, longest first, in the groups that cost least.
+
+    A group costs its padded size (rows · longest), which is at most `budget`, and `overhead`, in
+    tokens. A sequence that is longer than the budget gets a group of its own.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    cost = [0] + [0] * len(order)  # of the first so many
+    start = list(cost)  # where their last group begins
+    for end in range(1, len(order) + 1):
+        choices: list[tuple[int, int]] = []
+        for begin in range(end - 1, -1, -1):
+            size = (end - begin) * lengths[order[begin]]
+            if size > budget and choices:
+                break
+            choices.append((cost[begin] + size + overhead, begin))
+        cost[end], start[end] = min(choices)
+    groups: list[list[int]] = []
+    end = len(order)
+    while end:
+        groups.append(order[start[end] : end])
+        end = start[end]
+    return groups[::-1]
+
+
+def _turn(item: Item, backend: TrainingBackend) -> TokenizedTurn:
+    if item.captured:
+        return TokenizedTurn(prompt=item.prompt_tokens, response=item.tokens)
+    if item.thought:
+        return backend.tokenize(item.messages, item.response, item.thought)
+    return backend.tokenize(item.messages, item.response)
+
+
+def _known(item: Item, job: Job) -> bool:
+    return item.version is not None and (item.version == 0 or item.version in job.behaviour)
+
+
+def _sampling(
+    job: Job,
+    backend: TrainingBackend,
+    items: Sequence[Item],
+    sequences: Sequence[TokenizedTurn],
+    temperatures: Sequence[float],
+    reference: Sequence[Floats],
+) -> list[Floats]:
+    result = list(reference)
+    versions: dict[int, list[int]] = {}
+    for index, item in enumerate(items):
+        if item.scored:
+            with np.errstate(over="ignore"):  # what is no finite number then is left out
+                result[index] = np.asarray(unlifted(item.logprobs, item.lifts), np.float32)
+        elif item.version and _known(item, job):
+            versions.setdefault(item.version, []).append(index)
+    for version, indices in sorted(versions.items()):
+        backend.load_adapter(job.behaviour[version])
+        rows = score(
+            backend,
+            [sequences[i] for i in indices],
+            [temperatures[i] for i in indices],
+            adapter=True,
+            budget=job.settings.tokens_per_forward,
+        )
+        for index, row in zip(indices, rows, strict=True):
+            result[index] = row
+    if versions:
+        backend.load_adapter(job.parent)
+    return result
