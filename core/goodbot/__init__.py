@@ -106,21 +106,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "backend": ("BackendSpec",),
-    "connector": (
+    "api.backend": ("BackendSpec",),
+    "api.connector": (
         "API_VERSION", "Capability", "Connector", "ConnectorHost", "ConnectorSpec", "OpenTurn",
         "ReplyStream",
     ),
-    "errors": ("ConnectorError", "FatalConnectorError", "GoodbotError", "RetriableError"),
-    "hookspecs": ("hookimpl",),
-    "ratings": ("RewardPolicy", "TurnRating"),
-    "setup": (
+    "base.errors": ("ConnectorError", "FatalConnectorError", "GoodbotError", "RetriableError"),
+    "api.hookspecs": ("hookimpl",),
+    "api.rewards": ("RewardPolicy", "TurnRating"),
+    "api.setup": (
         "Check", "CheckState", "ConnectorSetup", "Examined", "Identity", "Manifest", "Permission",
         "Probe", "Question",
     ),
-    "tracking.spec": ("TrackedRun", "Tracker", "TrackerSpec"),
+    "api.tracker": ("TrackedRun", "Tracker", "TrackerSpec"),
 }  # fmt: skip
-"""Where a public name lives; those that are not here live in `events`."""
+"""Where a public name lives; those that are not here live in `api.events`."""
 
 
 def __getattr__(name: str) -> object:
@@ -128,7 +128,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    home = next((home for home, names in _HOMES.items() if name in names), "events")
+    home = next((home for home, names in _HOMES.items() if name in names), "api.events")
     value: object = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value

@@ -36,12 +36,7 @@ PACKAGES = {
 PLUGINS = {"features", "connectors", "training"}
 """No other room imports them, and of the core they use the public API only: the two sets below."""
 OPEN = {"base", "api"}
-OPEN_TOO = {
-    "goodbot.config.secrets",
-    "goodbot.config.lock",
-    "goodbot.config.secrets",
-    "goodbot.config.lock",
-}
+OPEN_TOO = {"goodbot.config.secrets", "goodbot.config.lock"}
 
 ALLOWED = {
     room: OPEN if room in PLUGINS else {low for low in FLOORS if FLOORS[low] < floor} - PLUGINS
@@ -50,31 +45,9 @@ ALLOWED = {
 """Which rooms a room may import from, besides its own."""
 
 NOT_YET = {
-    "base": """
-        cage cgroups clock descriptors errors intervals log naming packages patience plain_tar
-        platform_time printing processes proxies redaction sampling scratch sealed text thoughts
-        pressure.linux pressure.macos pressure.nvidia pressure.tool
-    """,
-    "config": "home lock secrets",
-    "api": """
-        backend buttons connector connector_host events hookspecs marks own_model plain plugins ratings
-        server setup setups tracking.spec turns models.architecture models.projections
-        models.ModelSpec models.ResolvedModel news.courier.Notice news.Notice own_turns.OwnTurn
-    """,
-    "store": "expiry",
-    "access": "people news.courier news.Courier",
-    "inference": "models prompts serving",
-    "learning": """
-        adapters comparing model_switch people.erasure poisoning pressure serving.canary tracking training
-    """,
-    "conversation": """
-        answers captures capturing dispatcher incoming news own_turns rating_events serving.own
-        serving.presence shown writing
-    """,
-    "daemon": "app assembly control hosts housekeeping loopback web",
-    "cli": "__main__ backups doctor leaving service wizard",
+    "cli": "__main__",
     "fakes": "testing.fakes",
-}  # fmt: skip
+}
 """Of `goodbot`: a module, a package with all that is in it, or one definition. The longest name decides."""
 
 

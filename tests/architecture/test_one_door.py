@@ -17,7 +17,7 @@ DOOR = {
 FREE = {
     # path: why what it starts is in no cage
     "core/goodbot/learning/tracking/observer.py": "a tracker reads numbers of ours, and some are sent away",
-    "core/goodbot/inference/servers/llama_process.py": "it listens; what it reads is the owner's and made by us",
+    "core/goodbot/inference/servers/llama_process.py": "it listens; what it reads is the owner's, made by us",
     "connectors/goodbot_connectors/codex/trust.py": "the person's own program",
     "connectors/goodbot_connectors/openclaw/program.py": "the person's own program",
 }

@@ -17,7 +17,7 @@ from typing import Any
 import goodbot
 import pytest
 from goodbot import testing
-from goodbot.api import connector, events, hookspecs, labels, server, tracker
+from goodbot.api import connector, events, hookspecs, rewards, server, tracker
 from goodbot.api.connector import API_VERSION
 
 SNAPSHOTS = Path(__file__).parent / "api"
@@ -29,7 +29,7 @@ PARTS = (
     events.RatingKind, events.Event, events.MessageEvent, events.RatingEvent, events.CommandEvent,
     events.PressEvent, events.CaptureEvent, events.Outcome, events.Receipt, events.Button,
     events.Reply, events.Waiting,
-    labels.TurnRating, labels.RewardPolicy,
+    rewards.TurnRating, rewards.RewardPolicy,
     server.AdapterFormat, server.ServerSpec, server.ServerParts, server.GenerateRequest,
     server.Generated, server.Server,
     tracker.TrackerSpec, tracker.TrackedRun, tracker.Tracker,

@@ -19,12 +19,15 @@ OFFENCES = {
     # module: what it imports of a room that it may not import from
     # The core: what is on the same floor or above.
     "goodbot.api.plugins": "goodbot.inference.servers.plugin",
-    "goodbot.cli.connector_setup": "goodbot.daemon.http.http.Http",
     "goodbot.store.vote_history": """
-        goodbot.learning.rating_quality.contradictions.Alarm goodbot.learning.rating_quality.contradictions.Vote goodbot.learning.rating_quality.contradictions.alarms
+        goodbot.learning.rating_quality.contradictions.Alarm
+        goodbot.learning.rating_quality.contradictions.Vote
+        goodbot.learning.rating_quality.contradictions.alarms
     """,
     # Plugins: what is no public API.
-    "goodbot_connectors.api.cli": "goodbot.cli.client.call goodbot.cli.offline goodbot.config",
+    "goodbot_connectors.api.cli": """
+        goodbot.cli.client.call goodbot.cli.connector_setup.prepared goodbot.cli.offline goodbot.config
+    """,
     "goodbot_connectors.api.proxy.config": "goodbot.inference.servers.address",
     "goodbot_connectors.api.proxy.dialects.chat": """
         goodbot.inference.servers.chat.ids goodbot.inference.servers.chat.number
@@ -64,11 +67,15 @@ OFFENCES = {
     "goodbot_training.backends.adapters": "goodbot.learning.adapters.manifest.contents",
     "goodbot_training.backends.base": "goodbot.inference.models.directory.identity",
     "goodbot_training.backends.head": "goodbot.inference.models.estimate.CHUNK",
-    "goodbot_training.process.fingerprint": "goodbot.inference.servers.fingerprint_check.FILE goodbot.inference.servers.fingerprint_check.distance",
+    "goodbot_training.process.fingerprint": """
+        goodbot.inference.servers.fingerprint_check.FILE
+        goodbot.inference.servers.fingerprint_check.distance
+    """,
     "goodbot_training.gate.measure": "goodbot.inference.models.directory.identity",
     "goodbot_training.memory.fit": "goodbot.inference.models.estimate goodbot.inference.models.machine.place",
     "goodbot_training.memory.planning.formula": """
-        goodbot.inference.models.estimate goodbot.inference.models.machine.Place goodbot.inference.models.machine.place
+        goodbot.inference.models.estimate goodbot.inference.models.machine.Place
+        goodbot.inference.models.machine.place
     """,
     "goodbot_training.tiny.demo": """
         goodbot.daemon.app.App goodbot.daemon.app.open_plugins goodbot.config.Config goodbot.config.Grants

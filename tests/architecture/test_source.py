@@ -17,9 +17,9 @@ LONG = 300
 LONG_FOR_A_REASON: dict[str, str] = {
     # path: why it is one module
     "core/goodbot/api/backend.py": "the contract with a backend, to be read as a whole",
-    "core/goodbot/inference/servers/remote.py": "the base of drivers, also of plugins', to be read as a whole",
+    "core/goodbot/inference/servers/remote.py": "the base of drivers, also of plugins', one whole",
     "core/goodbot/testing/backend.py": "one suite, which is subclassed as a whole",
-    "core/goodbot/learning/training/trainer.py": "one run from its claim to its verdict, to be read as a whole",
+    "core/goodbot/learning/training/trainer.py": "one run from its claim to its verdict, one whole",
 }
 
 TIME = {"time.time", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
@@ -36,7 +36,7 @@ DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jobl
 DANGEROUS_KEYWORDS = {"shell", "trust_remote_code", "allow_pickle", "weights_only"}
 
 EXPRESSIONS = {
-    "core/goodbot/inference/servers/manners.py": "a model server's refusals, 300 characters at most; no repeats",
+    "core/goodbot/inference/servers/manners.py": "a server's refusals, 300 characters at most; no repeats",
     "connectors/goodbot_connectors/api/proxy/pictures.py": "requests of programs, piece by piece, bounded",
     # path: on whose words it runs, and why it cannot go quadratic
     "core/goodbot/base/redact.py": "all that is said; bounded repeats, or none to be entered half way",
@@ -44,7 +44,7 @@ EXPRESSIONS = {
     "core/goodbot/api/marks.py": "prompts and templates; anchored, one bounded class a repeat",
     "core/goodbot/base/text.py": "the model's answers; bounded repeats, one line at a time",
     "core/goodbot/inference/models/directory.py": "the owner's config",
-    "core/goodbot/learning/rating_quality/near_duplicates.py": "questions and answers; one class a match, bounded text",
+    "core/goodbot/learning/rating_quality/near_duplicates.py": "what is said; bounded, one class a match",
     "core/goodbot/inference/models/hub.py": "a hub's file names and hashes; bounded repeats, whole matches",
     "core/goodbot/learning/adapters/importing.py": "our own directory names",
     "core/goodbot/learning/adapters/manifest.py": "our own file names",
@@ -53,7 +53,7 @@ EXPRESSIONS = {
     "core/goodbot/testing/fakes/telegram/texts.py": "what a test says; bounded repeats",
     "connectors/goodbot_connectors/kit/code.py": "the model's answers; a line, one class a match, possessive",
     "connectors/goodbot_connectors/kit/inert.py": "the model's answers; 200 signs, possessive",
-    "core/goodbot/base/printing.py": "all that goes to a terminal or a log; bounded repeats, one class a match",
+    "core/goodbot/base/printing.py": "all for a terminal or a log; bounded repeats, one class a match",
     "connectors/goodbot_connectors/discord/emoji.py": "one emoji; bounded repeats, one class a match",
     "connectors/goodbot_connectors/discord/markdown.py": "messages; one sign a match, bounded repeats",
     "connectors/goodbot_connectors/discord/presses.py": "100 characters of a button; one class",

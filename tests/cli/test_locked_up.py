@@ -23,7 +23,10 @@ def children(pid: int) -> list[Path]:
 def test_no_core_dump_and_no_look_into_it(running: Bot) -> None:
     assert running.process is not None
     assert CORE in Path(f"/proc/{running.process.pid}/limits").read_text()
-    code = "import ctypes; from goodbot.base import cage; cage.keep_to_itself(); print(ctypes.CDLL(None).prctl(3))"
+    code = (
+        "import ctypes; from goodbot.base import cage; "
+        "cage.keep_to_itself(); print(ctypes.CDLL(None).prctl(3))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment()
     )

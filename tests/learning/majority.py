@@ -2,8 +2,9 @@
 
     python -m tests.learning.majority [--write]      a minute; renews results/majority.md
 
-No model is trained for it: the base answers, simulated people rate, and `goodbot.learning.rating_quality.consensus` is
-asked. Rounds on the shipped model and on the Llama, ten and five seeds, each for three styles.
+No model is trained for it: the base answers, simulated people rate, and
+`goodbot.learning.rating_quality.consensus` is asked. Rounds on the shipped model and on the Llama, ten
+and five seeds, each for three styles.
 """
 
 from __future__ import annotations

@@ -124,7 +124,10 @@ def test_the_child_answers_in_one_line_and_imports_no_framework(tmp_path: Path) 
     assert ask({"before": None, "after": path})["event"] == "done"
     told = ask({"before": path, "after": str(tmp_path / "nothing")})
     assert (told["event"], "missing" in told["reason"]) == ("failed", True)
-    code = "import sys, goodbot_training.process.inspect; print({'torch', 'mlx', 'aiosqlite'} & set(sys.modules))"
+    code = (
+        "import sys, goodbot_training.process.inspect; "
+        "print({'torch', 'mlx', 'aiosqlite'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

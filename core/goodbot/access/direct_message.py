@@ -26,7 +26,7 @@ class Courier:
         self._connectors = connectors
         self._told: set[str] = set()
         self.watching: set[str] = set()
-        """Who sees a run end in a message of their own (`news.live`), as `connector:id`."""
+        """Who sees a run end in a message of their own (`notifications.live`), as `connector:id`."""
 
     async def tell(self, notice: Notice) -> None:
         """Say it, unless it was said before.

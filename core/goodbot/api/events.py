@@ -255,4 +255,4 @@ class Waiting:
     label: float | None = None
     """The thumb of whoever asks, in [-1, 1]."""
     stars: float | None = None
-    """Their stars, in [-1, 1] (`ratings.star_value`), beside a thumb or alone."""
+    """Their stars, in [-1, 1] (`labels.star_value`), beside a thumb or alone."""

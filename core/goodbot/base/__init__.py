@@ -1,1 +1,1 @@
-"""What has no idea of goodbot's in it: time, errors, text, processes. It imports nothing of the other rooms."""
+"""What has no idea of goodbot's in it: time, errors, text, processes. It uses no other room."""

@@ -1,4 +1,6 @@
-"""`goodbot model switch NAME`: another base model, taught what was rated; see `goodbot.learning.model_switch`.
+"""`goodbot model switch NAME`: another base model, taught what was rated.
+
+See `goodbot.learning.model_switch`.
 
 A running daemon does it while it answers, and starts again on the new model; without one this
 process does it. Ctrl-C leaves everything as it was.

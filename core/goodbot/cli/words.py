@@ -14,6 +14,8 @@ Commands = argparse._SubParsersAction  # noqa: SLF001  it has no public name
 Parser = argparse.ArgumentParser
 
 _CALL = "goodbot.cli.client:main"
+_PACKAGES = ("backup", "doctor", "service", "uninstall")
+"""Commands that are more than a module."""
 _FORMATS = ("peft", "mlx", "gguf", "gguf-model", "fused")
 
 
@@ -253,11 +255,12 @@ def _keeping(commands: Commands[Any]) -> None:
 
 
 def _own(commands: Commands[Any], name: str, text: str, *, json: bool = True) -> Parser:
-    """A command that `goodbot.cli.NAME:main` runs."""
+    """A command that `goodbot.cli.NAME:main` runs, or `command` in the package of that name."""
     parser: Parser = commands.add_parser(name, help=text, description=text)
     if json:
         parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=f"goodbot.cli.{name}:main")
+    module = f"{name}.command" if name in _PACKAGES else name
+    parser.set_defaults(run=f"goodbot.cli.{module}:main")
     return parser
 
 

@@ -2,9 +2,9 @@
 
 One connection writes (`write`, group commit) and one, read-only, reads (`read`). The modules
 beside this one hold the queries by topic: `ledger` (rating events and labels), `inbox` (messages
-and commands under way, cursors), `turns`, `claimable` (what a run may claim), `runs`,
-`adapters` (versions, pointer), `people` (grants, links), `codes`, `channels`, `quarantine`,
-`teaching` (which labels teach), `waiting` (what there is to rate), `forgetting`, `access` (shares,
+and commands under way, cursors), `turns`, `training_pool` (what a run may claim), `runs`,
+`adapters` (versions, pointer), `people` (grants, links), `codes`, `channels`, `rollback_window`,
+`teaching` (which labels teach), `review_queue` (what there is to rate), `forgetting`, `settings` (shares,
 switches, audit). Each query takes the connection it runs on, so that several of them can share one
 transaction.
 """
@@ -117,7 +117,7 @@ class Store:
     async def write(self, operation: Operation[T], *, quick: bool = False) -> T:
         """Run `operation` in a transaction; returns after its commit. See `Writer.write`.
 
-        `quick`: it is a few short statements, each of which finds its rows by an index (`direct`).
+        `quick`: it is a few short statements, each of which finds its rows by an index (`inline`).
         """
         return await self._writer.write(Quick(operation) if quick else operation)
 

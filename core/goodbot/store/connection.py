@@ -36,7 +36,7 @@ async def connect(
         _private(path)
     connection = aiosqlite.connect(
         f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=BUSY_SECONDS,
-        check_same_thread=False,  # see `direct`
+        check_same_thread=False,  # see `inline`
     )  # fmt: skip
     try:
         db = await connection

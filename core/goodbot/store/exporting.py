@@ -66,7 +66,7 @@ async def chosen(db: aiosqlite.Connection) -> dict[str, list[dict[str, Any]]]:
     """By turn, the pairs between which somebody has chosen, oldest first, as JSON takes them.
 
     `preferred` is the version whose answer was the better one, null where both were the same. Token
-    ids and log-probs (at `temperature`, by `filters`; see `goodbot.api.turns.Turn`) are empty where the server
+    ids and log-probs (at `temperature`, by `filters`; see `api.turns.Turn`) are empty where the server
     did not tell them.
     """
     rows = await fetch(

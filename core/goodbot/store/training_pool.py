@@ -33,7 +33,7 @@ _LEARNT = (
     "SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run"
     " WHERE i.turn = t.id AND r.model = :model AND r.state IN ('running', 'activated')"
 )
-# They are replayed once, at the switch to this one (`model_switch.py`) …
+# They are replayed once, at the switch to this one (`goodbot.learning.model_switch`) …
 _FOREIGN = f"{_LABELLED} AND t.model <> :model AND NOT EXISTS ({_LEARNT})"
 # … and again when an undo has released the run that did it.
 _OWED = (

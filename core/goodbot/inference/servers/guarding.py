@@ -1,6 +1,7 @@
 """People's words on their way to a server that makes prompts itself, and its answers on their way back.
 
-Such a server takes `<|im_end|>` in a message for the template's own. So it gets none: see `goodbot.api.marks`.
+Such a server takes `<|im_end|>` in a message for the template's own. So it gets none:
+see `goodbot.api.marks`.
 """
 
 from __future__ import annotations

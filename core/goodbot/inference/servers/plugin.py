@@ -59,8 +59,8 @@ SPECS = (
         adapters=AdapterFormat.GGUF, requires=("gguf",), extra="gguf", url="http://127.0.0.1:11434",
     ),
     ServerSpec(
-        name="llamacpp", factory="goodbot.inference.servers.llamacpp:LlamaCppServer", settings=LlamaCppSettings,
-        adapters=AdapterFormat.GGUF, requires=("gguf",), extra="gguf",
+        name="llamacpp", factory="goodbot.inference.servers.llamacpp:LlamaCppServer",
+        settings=LlamaCppSettings, adapters=AdapterFormat.GGUF, requires=("gguf",), extra="gguf",
     ),
     ServerSpec(
         name="mlx", factory="goodbot.inference.servers.mlx_server:MlxServer", settings=NoSettings,

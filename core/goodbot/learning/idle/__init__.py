@@ -1,6 +1,6 @@
 """Whether the machine is needed for something else: battery, load and GPU use by others, quiet hours.
 
-`limits` decides, a pure function of readings; `linux`, `macos` and `nvidia` read; `gauge` keeps the
+`limits` decides, a pure function of readings; `goodbot.base.machine` reads; `load_monitor` keeps the
 last reading and tells a passing moment from a lasting one. What cannot be read objects to nothing.
 """
 

@@ -38,7 +38,7 @@ class Tries:
     ) -> Mapping[str, Any]:
         """Run a job to its end; returns the `done` event. Cancelling ends the child.
 
-        Raises TrainingError as `child.train` does, when another try would not help: kind `oom` only
+        Raises TrainingError as `worker_process.train` does, when another try would not help: kind `oom` only
         after the smallest plan has failed. It starts none for a run that has ended goodbot itself
         so often.
         """

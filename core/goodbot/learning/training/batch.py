@@ -22,7 +22,7 @@ async def take(
     """How many rated answers are there, and what of them a run from `parent` claims.
 
     Part of the transaction that opens the run; see `claims.claim`. `replay` takes the answers of
-    other base models too. With `of` it takes no others (see `claimable.candidates`); of all, the `share`
+    other base models too. With `of` it takes no others (see `training_pool.candidates`); of all, the `share`
     whose ratings have stood the longest.
     """
     found = await training_pool.candidates(
