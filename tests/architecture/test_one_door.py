@@ -78,7 +78,7 @@ def test_whoever_starts_a_child_says_what_it_may() -> None:
         module.path
         for module in modules()
         for called, call in module.calls()
-        if called == "processes.start" and "cage" not in {word.arg for word in call.keywords}
+        if called == "spawn.start" and "cage" not in {word.arg for word in call.keywords}
     }
     assert free == set(FREE), "give it a `cage`, or say here why it needs none"
 

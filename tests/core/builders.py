@@ -25,8 +25,9 @@ from goodbot.base.spawn import child_environment
 from goodbot.config import Config, Grants, ModelConfig, ServingConfig, TrainingConfig
 from goodbot.config.secrets import Secrets
 from goodbot.daemon import loopback
-from goodbot.daemon.app import App, local_owner
+from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer
+from goodbot.daemon.wiring import local_owner
 from goodbot.learning.adapters import verify
 from goodbot.learning.idle import Readings
 from goodbot.store import Store, adapters, ledger, runs

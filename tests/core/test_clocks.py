@@ -8,8 +8,8 @@ from pathlib import Path
 
 from goodbot.api.events import MessageRef, OrderKey, RatingEvent
 from goodbot.base.clock import SystemClock
-from goodbot.daemon.app import local_owner
 from goodbot.daemon.control import execute
+from goodbot.daemon.wiring import local_owner
 from goodbot.store import ledger, messages, people
 from hypothesis import given, settings
 from hypothesis import strategies as st

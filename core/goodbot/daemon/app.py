@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any
 
@@ -20,7 +19,6 @@ from goodbot.api.plugins import PluginHost, choose_backend
 from goodbot.base import sampling
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import boundary
-from goodbot.base.suggest import TERMINAL
 from goodbot.commands import TABLE, Services
 from goodbot.commands.confirm import Confirmations
 from goodbot.commands.runner import CommandRunner
@@ -35,7 +33,7 @@ from goodbot.conversation.replies import Answers
 from goodbot.daemon.connectors import Connectors
 from goodbot.daemon.http.http import Http
 from goodbot.daemon.maintenance import Housekeeping
-from goodbot.daemon.wiring import SCOPE, Assembly
+from goodbot.daemon.wiring import SCOPE, Assembly, local_owner
 from goodbot.inference.models import resolve
 from goodbot.inference.prompts import Room
 from goodbot.inference.servers import choice, thinking
@@ -56,11 +54,6 @@ from goodbot.store import Store, renames
 logger = logging.getLogger(__name__)
 
 _DRAIN_SECONDS = 10.0
-
-
-def local_owner() -> Mapping[str, Grants]:
-    """Whoever can open our 0600 socket owns this goodbot: the terminal's user is an owner."""
-    return {TERMINAL: Grants(owners=(str(os.geteuid()),))}
 
 
 class App:

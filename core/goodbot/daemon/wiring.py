@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from goodbot.api.plugins import PluginHost, reward_policy
 from goodbot.api.server import Server
 from goodbot.base.clock import Clock
 from goodbot.base.spawn import child_environment
-from goodbot.config import Config
+from goodbot.base.suggest import TERMINAL
+from goodbot.config import Config, Grants
 from goodbot.inference.servers import choice
 from goodbot.learning.adapters import AdapterRegistry
 from goodbot.learning.adapters.formats import Formats
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
     from goodbot.learning.training.memory_sharing import Tenancy
 
 SCOPE = "default"
+
+
+def local_owner() -> Mapping[str, Grants]:
+    """Whoever can open our 0600 socket owns this goodbot: the terminal's user is an owner."""
+    return {TERMINAL: Grants(owners=(str(os.geteuid()),))}
 
 
 class Assembly:

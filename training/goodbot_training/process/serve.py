@@ -26,7 +26,7 @@ from goodbot.api.backend import (
 from goodbot.base.errors import AdapterError, GoodbotError
 
 from goodbot_training.process import autopsy
-from goodbot_training.process.serving_parts import Out, ReadsAhead
+from goodbot_training.process.serving_parts import Out, ReadsAhead, done, failure
 from goodbot_training.process.types import (
     PROTOCOL,
     as_mapping,
@@ -148,7 +148,7 @@ class Serving:
         if "op" not in request:
             answer = self._guarded(self._loaded_now, request)
         elif request["id"] is None:
-            answer = _error("A request must be an object with an id.")
+            answer = failure("A request must be an object with an id.")
         else:
             answer = self._guarded(self._operations.get(str(request["op"]), _unknown), request)
         if answer is not None:
@@ -165,7 +165,7 @@ class Serving:
     def _failed(self, error: Exception) -> dict[str, Any]:
         kind = "adapter" if isinstance(error, AdapterError) else "error"
         reason = str(error) if isinstance(error, GoodbotError) else self._describe(error)[1]
-        return {**_error(reason, kind), **autopsy.told(error)}
+        return {**failure(reason, kind), **autopsy.told(error)}
 
     # -- versions
 
@@ -272,27 +272,13 @@ class Serving:
     def _tell(self, identity: Any, end: Sampled | Exception) -> None:
         """An answer has ended; a version that only waited for that is unloaded."""
         version = self._writing.pop(identity)
-        told = self._failed(end) if isinstance(end, Exception) else _done(end, version)
+        told = self._failed(end) if isinstance(end, Exception) else done(end, version)
         self._told.append({"id": identity, **told})
         if version in self._writing.values():
             return
         for leaving in self._pop_leaving(version):
             answer = self._guarded(self._unload, {"id": leaving, "version": version})
             self._told.append({"id": leaving, **(answer or _OK)})
-
-
-def _done(answer: Sampled, version: int) -> dict[str, Any]:
-    at = answer.thought_tokens
-    return {
-        "event": "done", "text": answer.text, "version": version, "finish": answer.finish,
-        "thought": answer.thought, "thought_tokens": at,
-        "prompt_tokens": [*answer.prompt, *answer.tokens[:at]],
-        "tokens": answer.tokens[at:], "logprobs": answer.logprobs[at:], "lifts": answer.lifts[at:],
-    }  # fmt: skip
-
-
-def _error(reason: str, kind: str = "error") -> dict[str, Any]:
-    return {"event": "error", "kind": kind, "reason": reason}
 
 
 def _unknown(request: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from goodbot.api.backend import Sampled
+
 
 class Out(Protocol):
     """Where answers go."""
@@ -29,3 +31,19 @@ class ReadsAhead(Protocol):
     def keep_adapter(self, version: int, adapter: object) -> None:
         """Both are `load_adapter`."""
         ...
+
+
+def done(answer: Sampled, version: int) -> dict[str, Any]:
+    """The event with which an answer ends."""
+    at = answer.thought_tokens
+    return {
+        "event": "done", "text": answer.text, "version": version, "finish": answer.finish,
+        "thought": answer.thought, "thought_tokens": at,
+        "prompt_tokens": [*answer.prompt, *answer.tokens[:at]],
+        "tokens": answer.tokens[at:], "logprobs": answer.logprobs[at:], "lifts": answer.lifts[at:],
+    }  # fmt: skip
+
+
+def failure(reason: str, kind: str = "error") -> dict[str, Any]:
+    """The event of a request that failed."""
+    return {"event": "error", "kind": kind, "reason": reason}

@@ -1,0 +1,147 @@
+"""What a connector may ask of a running goodbot."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from goodbot.access.authorization import WEB
+from goodbot.access.inbox import Inbox
+from goodbot.access.login import Logins
+from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.events import Event, Receipt, UserRef, Waiting
+from goodbot.api.turns import OwnTurn
+from goodbot.base.clock import Clock
+from goodbot.base.errors import FatalConnectorError, message_of
+from goodbot.config.secrets import Secrets
+from goodbot.conversation.ingest import Dispatcher
+from goodbot.conversation.own_answers import own_turn
+from goodbot.learning.training import progress
+from goodbot.store import Store, inbox
+
+if TYPE_CHECKING:
+    from goodbot.daemon.connectors import Connectors
+
+logger = logging.getLogger(__name__)
+
+
+class Host:
+    """One connector's view of the core; see `goodbot.api.connector.ConnectorHost`."""
+
+    def __init__(
+        self, spec: ConnectorSpec, dispatcher: Dispatcher, store: Store, clock: Clock, state_dir: Path,
+        connectors: Connectors, logins: Logins, environ: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self.address = connectors.http.address
+        self.model = connectors.model
+        self._progress = connectors.progress
+        self.clock = clock
+        self.secrets = Secrets(spec.secrets, environ)
+        self.stopping, self.state_dir = asyncio.Event(), state_dir
+        self._name = spec.name
+        self._dispatcher, self._store = dispatcher, store
+        self._errors, self._troubles = connectors.errors, connectors.troubles
+        self._time, self._title = connectors.time, spec.title or spec.name
+        self._authorization = connectors.authorization
+        self._inbox = Inbox(store, connectors.authorization)
+        self._shows_inbox = Capability.INBOX in spec.capabilities
+        self._logins = logins
+        self._tasks: set[asyncio.Task[None]] = set()
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    async def submit(
+        self, events: Sequence[Event], *, cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
+        for event in events:
+            if event.user.connector != self._name or event.channel.connector != self._name:
+                raise ValueError(f"{self._name} submitted an event of another connector")
+        return await self._dispatcher.submit(events, self._name, cursor, anywhere=self._shows_inbox)
+
+    async def cursor(self) -> str | None:
+        return await self._store.read(lambda db: inbox.cursor(db, self._name))
+
+    async def get(self, key: str) -> str | None:
+        return await self._store.read(lambda db: inbox.get_value(db, self._name, key))
+
+    async def set(self, key: str, value: str) -> None:
+        await self._store.write(lambda db: inbox.set_value(db, self._name, key, value))
+
+    def spawn(self, task: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        ids = {"connector": self._name}
+
+        async def guarded() -> None:
+            try:
+                await task
+            except FatalConnectorError as error:
+                logger.error("%s stopped: %s", self._name, error, extra=ids)
+                self._errors[self._name] = str(error)
+            except Exception as error:
+                logger.exception("%s: %s failed", self._name, name, extra=ids)
+                self._errors[self._name] = f"{name} failed: {message_of(error)}"
+
+        spawned = asyncio.create_task(guarded(), name=f"{self._name}: {name}")
+        self._tasks.add(spawned)
+        spawned.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step never awaits what it was given.
+        spawned.add_done_callback(lambda _: task.close())
+        return spawned
+
+    def told_time(self, seconds: float) -> None:
+        self._time.note(self._title, seconds, self.clock.now())
+
+    def trouble(self, text: str) -> None:
+        if text == self._troubles.get(self._name, ""):
+            return
+        if text:
+            self._troubles[self._name] = text
+            logger.warning("%s: %s", self._name, text, extra={"connector": self._name})
+        else:
+            del self._troubles[self._name]
+            logger.info("%s works again", self._name, extra={"connector": self._name})
+
+    async def inbox(
+        self, user: UserRef, *, connector: str = "", since: float | None = None, text: str = "",
+        rated: bool = False, before: str = "", limit: int = 50,
+    ) -> Sequence[Waiting]:  # fmt: skip
+        self._require_inbox(user)
+        return await self._inbox.page(
+            user, connector=connector, since=since, text=text, rated=rated, before=before,
+            limit=limit,
+        )  # fmt: skip
+
+    async def inbox_connectors(self, user: UserRef) -> Sequence[str]:
+        self._require_inbox(user)
+        return await self._inbox.connectors(user)
+
+    def _require_inbox(self, user: UserRef) -> None:
+        if not self._shows_inbox or user.connector != self._name:
+            raise ValueError(f"{self._name} declares no INBOX, or asks for somebody else's")
+
+    def learning(self) -> str:
+        now = self._progress()
+        return progress.brief(now) if now else ""
+
+    def may_rate(self, user: UserRef) -> bool:
+        return self._authorization.may_rate(user)
+
+    async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await self._store.read(
+            lambda db: own_turn(db, self._authorization, user, turn, all_here=all_here)
+        )
+
+    async def log_in(self, code: str) -> str:
+        if self._name != WEB:
+            raise ValueError(f"there are no codes for {self._name}")
+        return await self._logins.redeem(code)
+
+    async def close(self) -> None:
+        """Cancel the connector's tasks."""
+        self.stopping.set()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
