@@ -8,10 +8,8 @@ due again when the next one starts.
 
 from __future__ import annotations
 
-from goodbot.access.direct_message import Courier
-from goodbot.api.notice import Notice
 from goodbot.conversation.notifications.live import LiveMessage
 from goodbot.conversation.notifications.owners import OwnerNews
 from goodbot.conversation.notifications.raters import Progress, progress
 
-__all__ = ["Courier", "LiveMessage", "Notice", "OwnerNews", "Progress", "progress"]
+__all__ = ["LiveMessage", "OwnerNews", "Progress", "progress"]

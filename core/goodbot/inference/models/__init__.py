@@ -19,7 +19,6 @@ used (`goodbot.cli.model.backends` knows them). `progress` takes the mappings th
 
 from __future__ import annotations
 
-from goodbot.api.model import ModelSpec, ResolvedModel
 from goodbot.inference.models.directory import check, resolve
 
-__all__ = ["ModelSpec", "ResolvedModel", "check", "resolve"]
+__all__ = ["check", "resolve"]
