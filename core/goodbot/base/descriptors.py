@@ -2,7 +2,7 @@
 
 A server of asyncio's takes as many connections a turn of the loop as its backlog is long. Without a
 descriptor each of those attempts fails, is logged and asks for another try, so that they multiply. Every
-server of ours therefore takes one a turn (`ONE_A_TURN`), and the kernel holds those that wait (`queue`).
+such server of ours therefore takes one a turn (`ONE_A_TURN`), and the kernel holds those that wait (`queue`).
 """
 
 from __future__ import annotations

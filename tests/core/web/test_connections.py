@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from goodbot.config import HttpConfig
 from goodbot.daemon.http import connections
+from goodbot.daemon.http import listening as web_listening
 from goodbot.daemon.http.http import starting
 from goodbot.daemon.http.routes import application
 from goodbot.daemon.http.server import HttpServer
@@ -160,7 +161,7 @@ async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered
         assert await newcomer.asks() == "200"
         newcomer.say(PAGE.replace(b"page", b"never"))
         await until(lambda: {one.rank(0.0) for one in crowd(server).open} == {None})
-        monkeypatch.setattr(connections, "_REFUSED", 1)
+        monkeypatch.setattr(web_listening, "_REFUSED", 1)
         for count in (1, 2, 3):
             late = await Caller.call(server, PAGE)
             assert (await late.hears())[0] == "503", "all places are taken by who is being answered"
@@ -429,15 +430,16 @@ async def test_s4_the_unix_socket_has_places_of_its_own(
 
 async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 4,000 that came at once 2,797 were open: each newcomer drove the same one out."""
-    monkeypatch.setattr(connections, "CONNECTIONS", 32)
+    monkeypatch.setattr(connections, "CONNECTIONS", 128)
     seen: list[int] = []
     async with listening() as server:
         everybody = crowd(server)
         enter = everybody.enter
 
-        def counted(newcomer: connections.Connection) -> None:
-            enter(newcomer)
+        def counted(asks: bool) -> connections.Connection:
+            newcomer = enter(asks)
             seen.append(len(everybody.open))
+            return newcomer
 
         monkeypatch.setattr(everybody, "enter", counted)
         callers: list[socket.socket] = []
@@ -450,7 +452,8 @@ async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) ->
             assert await last.asks() == "200"
             last.close()
         assert len(seen) == 401
-        assert max(seen) <= 32 + 3, "those that were driven out are closed in the next turn"
+        most = 128 + connections.CLOSING
+        assert max(seen) <= most, "those that were driven out are closed in the next turns"
 
 
 async def test_b6_what_there_is_no_room_for_is_told_at_once(
@@ -489,6 +492,55 @@ async def test_b6_what_there_is_no_room_for_is_told_at_once(
             assert await one.hears() == ("200", "at last")
         assert await get(server.port, "/page") == (200, "a page")
         for one in (*begun, *waiting):
+            one.close()
+
+
+async def test_b6_newcomers_are_told_in_the_next_turns_and_not_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At ten times what it can do, one a turn was let in to be told, and the others waited for up to 15 s."""
+    monkeypatch.setattr(connections, "WAITING", 1)
+    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    async with listening() as server:
+        idle = await Caller.call(server)
+        assert await idle.asks() == "200"
+        busy = await Caller.call(server, PAGE.replace(b"page", b"never"))
+        await until(lambda: len(crowd(server).waiting) == 1)
+        callers: list[socket.socket] = []
+        with closed(callers):
+            for n in range(200):
+                callers.append(socket.create_connection(("127.0.0.1", server.port)))
+                callers[-1].sendall(PAGE if n else PAGE.replace(b"page", b"healthz"))
+            for _ in range(12):
+                await asyncio.sleep(0)
+            assert server.turned_away == 199
+            said = [one.recv(1 << 16, socket.MSG_DONTWAIT) for one in callers]
+            assert [answer.split(b" ")[1] for answer in said] == [b"200", *[b"503"] * 199]
+            assert b"Retry-After: 1" in said[-1]
+            assert not callers[-1].recv(1, socket.MSG_DONTWAIT), "nothing more is to come"
+            assert len(crowd(server).open) <= 3
+        assert idle.open(), "they have taken nobody's place"
+        for one in (busy, idle):
+            one.close()
+
+
+async def test_who_has_asked_is_not_driven_out_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both come in the same turn, before the first is read."""
+    monkeypatch.setattr(connections, "CONNECTIONS", 2)
+    async with listening() as server:
+        idle = [await Caller.call(server) for _ in range(2)]
+        for one in idle:
+            assert await one.asks() == "200"
+        callers: list[socket.socket] = []
+        with closed(callers):
+            for _ in range(2):
+                callers.append(socket.create_connection(("127.0.0.1", server.port)))
+                callers[-1].sendall(PAGE)
+                callers[-1].settimeout(patience(20))
+            for caller in callers:
+                assert (await asyncio.to_thread(caller.recv, 1 << 16)).split(b" ")[1] == b"200"
+        for one in idle:
+            assert await one.ended()
             one.close()
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.daemon.http import unready
 from goodbot.daemon.http.health import Said
 
 logger = logging.getLogger(__name__)
@@ -26,6 +25,8 @@ CONNECTIONS = 512
 """At once, on the port."""
 AT_HOME = 128
 """At once, on the Unix socket: nobody else takes these."""
+CLOSING = 16
+"""Beyond those: connections that were driven out and are not closed yet."""
 WAITING = 128
 """Requests at once that have come whole, and whose answer has not begun; more are told to come again."""
 HEAD_BYTES = 16 << 10
@@ -41,11 +42,7 @@ IDLE_SECONDS = 30.0
 _LOOK_SECONDS = 0.25
 _LAST_CALLS = 1.0
 _SAID = {400: "That is no HTTP request.", 504: "That took too long."}
-_TURNS = 3
-"""Of the event loop, until a connection that the kernel has handed over is one of `Crowd.open`."""
 _SLOW_SECONDS = 1.0
-_REFUSED = 32
-"""Those who are told that there is no room."""
 
 
 class Crowd:
@@ -65,35 +62,41 @@ class Crowd:
         self._left = asyncio.Event()
         self._looking: asyncio.TimerHandle | None = None
 
-    def __call__(self) -> asyncio.Protocol:
-        return Connection(self, self._server())
+    def free(self) -> int:
+        """How many more may wait for an answer; who has not sent all yet waits for none."""
+        return WAITING - sum(not one.is_half_sent() for one in self.waiting)
 
-    def enter(self, newcomer: Connection) -> None:
-        """Let one in, and another one go for it if need be."""
-        self.open.add(newcomer)
-        if self.closing:
-            return newcomer.drop()
+    def is_overfull(self) -> bool:
+        """Whether some that were driven out have to be closed before anybody is taken."""
+        return len(self.open) >= self._most + CLOSING
+
+    def makes_room(self) -> bool:
+        """Whether there is a place for one more; another one goes for it if need be."""
+        if len(self.open) < self._most:
+            return True
+        there = [one for one in self.open if not one.dropped]
+        if len(there) < self._most:
+            return True
+        now = self._loop.time()
+        ranked = {one: (rank, one.heard) for one in there if (rank := one.rank(now)) is not None}
+        if ranked:
+            min(ranked, key=ranked.__getitem__).drop()
+        return bool(ranked)
+
+    def enter(self, asks: bool) -> Connection:
+        """Let one in. Its place is taken from now on, and also that among those who wait, where it `asks`."""
         if self._looking is None:
             self._looking = self._loop.call_later(_LOOK_SECONDS, self._look)
-        there = [one for one in self.open if not (one.dropped or one.refused)]
-        if len(there) <= self._most:
-            return
-        ranked = {
-            one: (rank, one.heard)
-            for one in there
-            if one is not newcomer and (rank := one.rank(self._loop.time())) is not None
-        }
-        if ranked:
-            return min(ranked, key=ranked.__getitem__).drop()
-        self.turned_away += 1
-        newcomer.turn_away()
-        refused = [one for one in self.open if one.refused and not one.dropped]
-        if len(refused) > _REFUSED:
-            min(refused, key=lambda one: one.heard).drop()
+        newcomer = Connection(self, self._server())
+        self.open.add(newcomer)
+        if asks:
+            self.waiting.add(newcomer)
+        return newcomer
 
     def leave(self, gone: Connection) -> None:
         """Its socket is closed at the end of this turn of the loop."""
         self.open.discard(gone)
+        self.waiting.discard(gone)
         self._left.set()
 
     def _look(self) -> None:
@@ -105,11 +108,6 @@ class Crowd:
                 one.drop()
         if self.open:
             self._looking = self._loop.call_later(_LOOK_SECONDS, self._look)
-
-    async def settled(self) -> None:
-        """Wait until all that the kernel has handed over until now is in `open`."""
-        for _ in range(_TURNS):
-            await _turn()
 
     async def gone(self) -> None:
         """Wait until every connection is closed, the last words sent first.
@@ -139,29 +137,29 @@ class Connection(asyncio.Protocol):
         http.connection = self
         self._transport: asyncio.Transport | None = None
         self.dropped = False
-        self.refused = False
         self._answering = False
         """Whether a request of it is with us."""
         self._body: Any = None
         self._late: asyncio.TimerHandle | None = None
-        self._head_since: float | None = None
+        now = asyncio.get_running_loop().time()
+        self._head_since: float | None = now
         """Since when a head is awaited."""
         self._unfinished = 0
         """Bytes of it."""
-        self.heard = 0.0
+        self.heard = now
         """When its last bytes came, by the loop's clock."""
-        self._taken, self._unsent = 0.0, 0
+        self._taken, self._unsent = now, 0
         """When bytes of an answer were last seen to be taken, and how many were left then."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101  a stream's
         self._transport = transport
-        self._head_since = self.heard = self._taken = asyncio.get_running_loop().time()
         self._http.connection_made(transport)
-        self.crowd.enter(self)
+        if self.dropped or self.crowd.closing:
+            self.drop()
 
     def data_received(self, data: bytes) -> None:
-        if self.refused or self.dropped:
+        if self.dropped:
             return
         self.heard = asyncio.get_running_loop().time()
         if not self._answering and not self.is_half_sent():
@@ -211,11 +209,11 @@ class Connection(asyncio.Protocol):
 
     def rank(self, now: float) -> int | None:
         """How soon it has to go when there is no room, the least first; None: it stays."""
-        if self._transport is None or self._transport.get_write_buffer_size():
+        if self._transport is not None and self._transport.get_write_buffer_size():
             return 3 if now - self._taken > _SLOW_SECONDS else None
         if self.is_half_sent():
             return 2
-        if self._answering:
+        if self._answering or self in self.crowd.waiting:
             return None
         return 0 if self.is_silent() else 1
 
@@ -232,13 +230,6 @@ class Connection(asyncio.Protocol):
         large = self._unfinished > HEAD_BYTES and not unsent and now - self.heard > _LOOK_SECONDS
         late = self._head_since is not None and (large or now - self._head_since > HEAD_SECONDS)
         return late or now - self._taken > TAKING_SECONDS
-
-    def turn_away(self) -> None:
-        """Say that there is no room; it takes none, and may read that for a moment."""
-        self.refused = True
-        if self._transport is not None:
-            self._transport.write(unready.unasked(unready.busy()))
-            self._transport.write_eof()
 
     def drop(self) -> None:
         """End it now: nothing more is heard, nothing that is still unsent is sent."""
@@ -285,14 +276,6 @@ class Handler(web.RequestHandler):
         """A body that was given up is no fault of ours: aiohttp meets that once more after the answer."""
         if not isinstance(kw.get("exc_info"), web.HTTPRequestTimeout):
             super().log_exception(*args, **kw)
-
-
-async def _turn() -> None:
-    """One turn of the event loop."""
-    loop = asyncio.get_running_loop()
-    done = loop.create_future()
-    loop.call_soon(done.set_result, None)
-    await done
 
 
 def _give_up(payload: Any) -> None:

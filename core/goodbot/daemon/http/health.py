@@ -17,6 +17,8 @@ from goodbot.daemon.http.readiness import OK
 
 PATHS: tuple[str, ...] = ("/healthz", "/readyz")
 _METHODS = (hdrs.METH_GET, hdrs.METH_HEAD)
+BEGINNINGS = tuple(f"{method} {path}".encode() for method in _METHODS for path in PATHS)
+"""Of a request for one of `PATHS`, as it comes."""
 
 
 async def answer(request: web.BaseRequest, parts: Parts) -> web.Response:

@@ -15,13 +15,13 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
-from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.errors import ConfigError
 from goodbot.config import HttpConfig
 from goodbot.daemon.http import connections, health, names, unready
 from goodbot.daemon.http.connections import HEAD_BYTES, Crowd, Handler, Server
 from goodbot.daemon.http.health import Said
 from goodbot.daemon.http.http import Parts
+from goodbot.daemon.http.listening import Listener
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class HttpServer:
         self._server: Server | None = None
         self._crowds: list[Crowd] = []
         """Of the port, and of the Unix socket."""
-        self._listening: list[asyncio.Server] = []
+        self._listening: list[Listener] = []
         self._mounted: web.AppRunner | None = None
         self._path: Path | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -56,7 +56,8 @@ class HttpServer:
             lingering_time=_LINGERING, max_line_size=LONGEST_LINE, max_field_size=LONGEST_LINE,
         )  # fmt: skip
         try:
-            await self._listen(self._crowd(connections.CONNECTIONS), listening, host, port)
+            sockets = [listening] if listening is not None else await _bound(host, port)
+            self._listen(connections.CONNECTIONS, sockets)
         except OSError as error:
             await self.stop()
             raise ConfigError(
@@ -71,27 +72,15 @@ class HttpServer:
         """Connections and requests for which there was no room."""
         return sum(crowd.turned_away for crowd in self._crowds)
 
-    def _crowd(self, most: int) -> Crowd:
+    def _listen(self, most: int, sockets: list[socket.socket]) -> None:
         assert self._server is not None  # noqa: S101  asked while it listens
-        crowd = Crowd(self._server, most)
-        self._crowds.append(crowd)
-        return crowd
-
-    async def _listen(
-        self, crowd: Crowd, listening: socket.socket | None, host: str, port: int
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        if listening is not None:
-            server = await loop.create_server(crowd, sock=listening, backlog=ONE_A_TURN)
-        else:
-            server = await loop.create_server(crowd, host, port, backlog=ONE_A_TURN)
-        queue(server)
-        self._listening.append(server)
+        self._crowds.append(Crowd(self._server, most))
+        self._listening.append(Listener(self._crowds[-1], sockets))
 
     @property
     def port(self) -> int:
         """The port in use; another than was asked for if that was 0."""
-        return self._listening[0].sockets[0].getsockname()[1]
+        return self._listening[0].port
 
     async def listen_at(self, path: Path) -> None:
         """Listen on a Unix socket, too, for its owner alone. Idempotent; raises OSError.
@@ -111,12 +100,7 @@ class HttpServer:
             raise
         finally:
             os.umask(umask)
-        loop = asyncio.get_running_loop()
-        server = await loop.create_unix_server(
-            self._crowd(connections.AT_HOME), sock=own, backlog=ONE_A_TURN
-        )
-        queue(server)
-        self._listening.append(server)
+        self._listen(connections.AT_HOME, [own])
         self._path = path
 
     async def mount(self, application: web.Application) -> None:
@@ -149,21 +133,11 @@ class HttpServer:
             self._path = None
 
     async def _end(self, http: Server) -> None:
-        """Close the ports, and every connection: also those that are half way in.
-
-        While a server of asyncio's closes, a connection that it has taken from the kernel and not yet
-        made a transport of would be left open. So nothing more is taken, then those come in, then all end.
-        """
+        """Close the ports, and every connection: also those that are half way in."""
         for crowd in self._crowds:
             crowd.closing = True
-        loop = asyncio.get_running_loop()
-        for server in self._listening:
-            for one in server.sockets:
-                loop.remove_reader(one.fileno())
-        for crowd in self._crowds:
-            await crowd.settled()
-        for server in self._listening:
-            server.close()
+        for one in self._listening:
+            await one.close()
         self._listening.clear()
         http.pre_shutdown()
         await http.shutdown(_LAST_CALLS)
@@ -174,9 +148,8 @@ class HttpServer:
         assert isinstance(request.protocol, Handler)  # noqa: S101  we have made it
         connection = request.protocol.connection
         waiting = connection.crowd.waiting
-        # Who has not sent all yet waits for nobody: that one has its time, and its place is counted.
-        asked = sum(not one.is_half_sent() for one in waiting)
-        if asked >= connections.WAITING and request.path not in health.PATHS:
+        may = connection in waiting or connection.crowd.free() > 0 or request.path in health.PATHS
+        if not may:
             connection.crowd.turned_away += 1
             connection.ends()
             return unready.busy()
@@ -226,6 +199,16 @@ class HttpServer:
         if server is None:
             return web.BaseRequest(message, payload, protocol, writer, task, loop)
         return server.request_factory(message, payload, protocol, writer, task)
+
+
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    """Sockets at all addresses of that name. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    try:
+        return [one.dup() for one in server.sockets]
+    finally:
+        server.close()
 
 
 def _length_of_head(request: web.BaseRequest) -> int:

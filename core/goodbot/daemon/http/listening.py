@@ -1,0 +1,139 @@
+"""Takes connections from the kernel. Who cannot be answered is told so there and then.
+
+A transport, a parser and two tasks for somebody who is told to come again cost a good part of an answer.
+And whom the kernel has no room for hears nothing: it knocks again after one second, three and seven. So a
+turn of the event loop takes a few connections that may ask, and of the others as many as there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Sequence
+
+from goodbot.daemon.http import health, unready
+from goodbot.daemon.http.connections import HEAD_BYTES, Connection, Crowd
+
+_QUEUE = 2048
+"""Connections that the kernel holds until they are taken; it may have a lower limit."""
+_TAKEN = 128
+"""Connections at most a turn of the event loop: those who are answered have the rest of it."""
+_LET_IN = 16
+"""Those of them that may ask."""
+_REFUSED = 32
+"""Sockets at most that are kept open for those who were told to come again, until they have read that."""
+_READ_SECONDS = 0.25
+_AGAIN_SECONDS = 1.0
+"""Until the next attempt where no descriptor was left."""
+
+
+class Listener:
+    """The listening sockets of one crowd."""
+
+    def __init__(self, crowd: Crowd, sockets: Sequence[socket.socket]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._crowd = crowd
+        self._sockets = sockets
+        self._coming: set[asyncio.Task[None]] = set()
+        """Connections on their way to their protocol."""
+        self._refused: list[socket.socket] = []
+        self._busy = unready.unasked(unready.busy())
+        self._hanging_up: asyncio.TimerHandle | None = None
+        self._again: dict[socket.socket, asyncio.TimerHandle] = {}
+        for one in sockets:
+            one.setblocking(False)
+            one.listen(_QUEUE)
+            self._listen(one)
+
+    @property
+    def port(self) -> int:
+        """The port of the first."""
+        return self._sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Take no more, and wait until those who were taken have their protocol."""
+        for timer in self._again.values():
+            timer.cancel()
+        for one in self._sockets:
+            self._loop.remove_reader(one)
+            one.close()
+        self._hang_up()
+        if self._coming:
+            await asyncio.wait(self._coming)
+
+    def _listen(self, listening: socket.socket) -> None:
+        self._loop.add_reader(listening, self._take, listening)
+
+    def _take(self, listening: socket.socket) -> None:
+        free = self._crowd.free()
+        full, taken = False, 0
+        for _ in range(_TAKEN):
+            if taken >= _LET_IN or self._crowd.is_overfull():
+                return
+            try:
+                one, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                return self._wait(listening, error)
+            one.setblocking(False)
+            asks = _asks(one)
+            busy = asks and free <= 0
+            full = full or (not busy and not self._crowd.makes_room())
+            if busy or full:
+                self._refuse(one)
+                continue
+            coming = self._loop.create_task(self._enters(one, self._crowd.enter(asks)))
+            self._coming.add(coming)
+            coming.add_done_callback(self._coming.discard)
+            free -= asks
+            taken += 1
+
+    async def _enters(self, one: socket.socket, connection: Connection) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: connection, one)
+        except OSError:  # it has gone already
+            one.close()
+            self._crowd.leave(connection)
+
+    def _refuse(self, one: socket.socket) -> None:
+        self._crowd.turned_away += 1
+        with contextlib.suppress(OSError):
+            one.send(self._busy)
+            one.shutdown(socket.SHUT_WR)
+        self._refused.append(one)
+        if len(self._refused) > _REFUSED:
+            _close(self._refused.pop(0))
+        if self._hanging_up is None:
+            self._hanging_up = self._loop.call_later(_READ_SECONDS, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if self._hanging_up is not None:
+            self._hanging_up.cancel()
+            self._hanging_up = None
+        while self._refused:
+            _close(self._refused.pop())
+
+    def _wait(self, listening: socket.socket, error: OSError) -> None:
+        """Without a descriptor each attempt fails: one a second, and it is told, as asyncio's servers do."""
+        self._loop.remove_reader(listening)
+        self._again[listening] = self._loop.call_later(_AGAIN_SECONDS, self._listen, listening)
+        self._loop.call_exception_handler(
+            {"message": "no connection can be taken", "exception": error, "socket": listening}
+        )
+
+
+def _asks(one: socket.socket) -> bool:
+    """Whether it has sent the head of a request already, and that is no supervisor's."""
+    with contextlib.suppress(OSError):
+        begun = one.recv(HEAD_BYTES, socket.MSG_PEEK)
+        return b"\r\n\r\n" in begun and not begun.startswith(health.BEGINNINGS)
+    return False
+
+
+def _close(one: socket.socket) -> None:
+    """Read first what it has sent: else the kernel would tell it of an error, not of what we have said."""
+    with contextlib.suppress(OSError):
+        one.recv(1 << 16)
+    one.close()
