@@ -360,11 +360,19 @@ async def test_s4_an_answer_of_which_nothing_is_taken_ends_its_connection(
 ) -> None:
     """530 sockets whose answers nobody read kept everybody out for as long as they liked."""
     monkeypatch.setattr(connections, "TAKING_SECONDS", patience(0.5))
+    ranks: list[int | None] = []
+    drop = connections.Connection.drop
+
+    def dropped(one: connections.Connection) -> None:
+        ranks.append(one.rank(1e12))
+        drop(one)
+
+    monkeypatch.setattr(connections.Connection, "drop", dropped)
     async with listening(web.get("/flood", flood)) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as deaf:
             deaf.sendall(FLOOD)
-            await until(lambda: any(one.rank(1e12) == 3 for one in crowd(server).open), 20)
-            await until(lambda: not crowd(server).open, 60)
+            await until(lambda: bool(ranks) and not crowd(server).open, 60)
+            assert ranks == [3]
 
 
 async def test_s4_who_takes_an_answer_slowly_gets_all_of_it(
