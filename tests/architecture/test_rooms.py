@@ -19,11 +19,6 @@ OFFENCES = {
     # module: what it imports of a room that it may not import from
     # The core: what is on the same floor or above.
     "goodbot.api.plugins": "goodbot.inference.servers.plugin",
-    "goodbot.store.vote_history": """
-        goodbot.learning.rating_quality.contradictions.Alarm
-        goodbot.learning.rating_quality.contradictions.Vote
-        goodbot.learning.rating_quality.contradictions.alarms
-    """,
     # Plugins: what is no public API.
     "goodbot_connectors.api.cli": """
         goodbot.cli.client.call goodbot.cli.connector_setup.prepared goodbot.cli.offline goodbot.config

@@ -18,9 +18,10 @@ from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.servers.health import Righted
 from goodbot.learning.canary import Standing
 from goodbot.learning.evaluation import report
+from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import progress as told
 from goodbot.learning.training.memory_sharing import Sharing
-from goodbot.store import adapters, feedback, quarantined, runs, settings, turns, vote_history
+from goodbot.store import adapters, feedback, quarantined, runs, settings, turns
 
 _SHOWN = 60
 _NEWS_SECONDS = 86400.0
@@ -72,7 +73,7 @@ async def status(call: Call) -> Result:
         "thinking": s.thinks,
         "alarms": [
             {**asdict(alarm), "text": described(alarm)}
-            for alarm in await s.store.read(lambda db: vote_history.alarmed(db, s.registry.scope))
+            for alarm in await s.store.read(lambda db: contradictions.alarmed(db, s.registry.scope))
         ],
         "pairing_locked": await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         **compared.data(),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import aiosqlite
 
-from goodbot.learning.rating_quality.contradictions import Alarm, Vote, alarms
 from goodbot.store import rollback_window
 from goodbot.store.query import fetch
 
@@ -24,8 +25,22 @@ _HISTORY = (
 )
 
 
-async def alarmed(db: aiosqlite.Connection, scope: str) -> list[Alarm]:
-    """Whose ratings contradict now. What was quarantined or taken back is not looked at."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vote:
+    """One rating. `time` is in seconds since the epoch, `seq` the number of its event."""
+
+    turn: str
+    rater: str
+    good: bool
+    time: float
+    seq: int
+
+
+async def votes(db: aiosqlite.Connection, scope: str) -> tuple[list[Vote], list[Vote]]:
+    """The newest labels, and the newest ratings of any time, by `seq`.
+
+    What was quarantined or taken back is not among them.
+    """
     labels, history = [
         [
             Vote(turn=turn, rater=rater, good=value > 0, time=time, seq=seq)
@@ -35,7 +50,7 @@ async def alarmed(db: aiosqlite.Connection, scope: str) -> list[Alarm]:
         ]
         for query in (_LABELS, _HISTORY)
     ]
-    return alarms(labels, history)
+    return labels, history
 
 
 async def newest(db: aiosqlite.Connection) -> tuple[int, int]:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 import pytest
 from goodbot.learning.rating_quality.contradictions import (
     FALSE_ALARM_EVERY,
-    Vote,
     against_others,
     against_own,
 )
+from goodbot.store.vote_history import Vote
 
 HOUR = 3600.0
 

@@ -208,7 +208,7 @@ async def test_an_alarm_is_told_once_for_as_long_as_it_is_on(
     async def newest(db: object) -> tuple[int, int]:
         return next(looks), 0
 
-    monkeypatch.setattr(vote_history, "alarmed", alarmed)
+    monkeypatch.setattr("goodbot.learning.rating_quality.contradictions.alarmed", alarmed)
     monkeypatch.setattr(vote_history, "newest", newest)
     alarm = Alarm(
         rater="loopback:ada", against="others", count=9, of=10, usual=0.25, since=0.0, seq=1

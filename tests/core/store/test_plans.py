@@ -67,7 +67,7 @@ async def test_who_else_was_seen_in_a_turn_is_found_by_an_index(tmp_path: Path) 
 
 async def test_the_newest_are_found_without_sorting_all(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
-        for query in (turns.history, vote_history.alarmed):
+        for query in (turns.history, vote_history.votes):
             seen: list[str] = []
 
             async def look(db: Any, query: Any = query, seen: list[str] = seen) -> None:

@@ -15,7 +15,8 @@ from goodbot.config.layout import DATABASE
 from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.models import resolve
 from goodbot.learning.adapters import verify
-from goodbot.store import adapters, inspection, runs, settings, vote_history
+from goodbot.learning.rating_quality.contradictions import alarmed
+from goodbot.store import adapters, inspection, runs, settings
 
 SCOPE = "default"
 _LARGE_LOG = 256 * 1024 * 1024
@@ -136,8 +137,7 @@ async def contradictions(examined: Examined) -> Sequence[Check]:
             async with inspection.look(path(examined.config)) as db:
                 current = await inspection.current(db)
                 found = [
-                    described(alarm)
-                    for alarm in (await vote_history.alarmed(db, SCOPE) if current else ())
+                    described(alarm) for alarm in (await alarmed(db, SCOPE) if current else ())
                 ]
         except GoodbotError:  # the database's line says it
             return []

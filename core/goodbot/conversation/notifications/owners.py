@@ -15,6 +15,7 @@ from goodbot.base.suggest import version_name
 from goodbot.conversation.notifications import serving
 from goodbot.conversation.notifications.alarms import advised
 from goodbot.learning.adapters import AdapterRegistry, lineage
+from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training.readiness import Readiness
 from goodbot.store import (
     Store,
@@ -137,7 +138,7 @@ class OwnerNews:
         newest = await self._store.read(vote_history.newest)
         if newest == self._looked_at:
             return
-        found = await self._store.read(lambda db: vote_history.alarmed(db, self._registry.scope))
+        found = await self._store.read(lambda db: contradictions.alarmed(db, self._registry.scope))
         on = {f"alarm {alarm.against} {alarm.rater}": alarm for alarm in found}
         for key in await self._store.read(lambda db: news.told_of(db, "alarm")):
             if key.rpartition(" ")[0] not in on:

@@ -17,6 +17,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import aiosqlite
+
+from goodbot.store import vote_history
+from goodbot.store.vote_history import Vote
+
 FALSE_ALARM_EVERY = 10_000
 """Comparable ratings of an honest rater, on average, until a false alarm."""
 _LIMIT = math.log(FALSE_ALARM_EVERY)
@@ -26,17 +31,6 @@ _SECOND_THOUGHTS = 0.05
 """Of an honest rater's ratings, how many turn an old one of his own round."""
 _OLD_SECONDS = 3600.0
 """Turning round what is younger is a correction."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Vote:
-    """One rating. `time` is in seconds since the epoch, `seq` the number of its event."""
-
-    turn: str
-    rater: str
-    good: bool
-    time: float
-    seq: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +49,11 @@ class Alarm:
     """When the stretch began."""
     seq: int
     """The rating that set it off."""
+
+
+async def alarmed(db: aiosqlite.Connection, scope: str) -> list[Alarm]:
+    """Whose ratings contradict now."""
+    return alarms(*await vote_history.votes(db, scope))
 
 
 def alarms(labels: Sequence[Vote], history: Sequence[Vote]) -> list[Alarm]:

@@ -9,8 +9,9 @@ import aiosqlite
 
 from goodbot.api.rewards import RewardPolicy
 from goodbot.config import TrainingConfig
+from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims
-from goodbot.store import training_pool, vote_history
+from goodbot.store import training_pool
 from goodbot.store.runs import Item
 from goodbot.store.training_pool import Candidate, Pool
 
@@ -30,7 +31,7 @@ async def take(
     )
     found = _oldest(found, share)
     if config.on_alarm == "leave_out":
-        alarmed = {alarm.rater for alarm in await vote_history.alarmed(db, pool.scope)}
+        alarmed = {alarm.rater for alarm in await contradictions.alarmed(db, pool.scope)}
         found = without(found, alarmed)
     spared = await training_pool.owners(db, pool) if config.outvoted == "leave_out" else None
     past = await training_pool.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
