@@ -87,7 +87,6 @@ OFFENCES_OF_TYPES = {
 SQL_ELSEWHERE = {
     # module: how many statements, or uses of what runs them
     "goodbot.cli.backup.authority": 3,
-    "goodbot.conversation.own_answers": 2,
 }
 
 

@@ -7,8 +7,7 @@ import aiosqlite
 from goodbot.access.authorization import Authorization, Grant, person
 from goodbot.api.events import RatingKind, UserRef
 from goodbot.api.turns import OwnTurn
-from goodbot.store import feedback, ledger, people, turns
-from goodbot.store.query import fetch
+from goodbot.store import feedback, ledger, people, traces, turns
 
 
 async def own_turn(
@@ -25,7 +24,7 @@ async def own_turn(
     here = turn.channel.connector == user.connector and turn.channel.account == user.account
     own = here and turn.talker.id == user.id
     owner = all_here and here and authorization.may(user, Grant.ADMINISTER)
-    if not (own or owner or await _reported(db, user, id_)):
+    if not (own or owner or await traces.reported(db, user, id_)):
         return None
     who = await people.identity(db, person(user))
     label = (await ledger.labels(db, id_)).get(who)
@@ -36,13 +35,3 @@ async def own_turn(
         comments=tuple(one.text for one in said if one.kind is RatingKind.COMMENT),
         better=typed[-1] if typed else None,
     )  # fmt: skip
-
-
-async def _reported(db: aiosqlite.Connection, user: UserRef, turn: str) -> bool:
-    """Whether their program has seen it, too, though another one reported it first."""
-    rows = await fetch(
-        db,
-        "SELECT 1 FROM traces WHERE turn = ? AND (connector, account, channel) = (?, ?, ?) LIMIT 1",
-        (turn, user.connector, user.account, user.id),
-    )
-    return bool(rows)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.api.events import CaptureEvent, Outcome, Receipt
+from goodbot.api.events import CaptureEvent, Outcome, Receipt, UserRef
 from goodbot.api.turns import Turn, turn_id
 from goodbot.store import codec
 from goodbot.store.query import fetch
@@ -146,3 +146,13 @@ async def enrich(db: aiosqlite.Connection, turn: str, seen: Turn, *, same: bool)
 def _hash(answer: str) -> str:
     """Of the words alone: connectors see different white space around them."""
     return hashlib.sha256(" ".join(answer.split()).encode()).hexdigest()[:16]
+
+
+async def reported(db: aiosqlite.Connection, user: UserRef, turn: str) -> bool:
+    """Whether this person's program has seen it, too, though another one reported it first."""
+    rows = await fetch(
+        db,
+        "SELECT 1 FROM traces WHERE turn = ? AND (connector, account, channel) = (?, ?, ?) LIMIT 1",
+        (turn, user.connector, user.account, user.id),
+    )
+    return bool(rows)
