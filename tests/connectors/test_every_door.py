@@ -1,0 +1,247 @@
+"""B1, F2: through whatever door somebody rates, what they are told was done is what counts.
+
+One person rates by reaction, button and typed command on a platform with its own clock, on a page and in a
+terminal whose clients name a time, by a program, and by the command line. They change, take back, leave out
+all ratings so far, and let them count again. Every clock lies, and goodbot starts anew in the middle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import goodbot_connectors.api
+import goodbot_connectors.web
+from goodbot.api.events import Event, OrderKey
+from goodbot.base.clock import SystemClock
+from goodbot.config import HttpConfig
+from goodbot.daemon.app import local_owner
+from goodbot.daemon.control import execute
+from goodbot.store import ledger, people
+from goodbot_connectors.kit.bridge import clients
+from goodbot_connectors.web import normalize
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.connectors.api.daemon import Caller
+from tests.core.builders import Bot, add_turn, open_bot, rate, retract
+from tests.support import free_port
+
+START = 1_800_000_000_000
+WORDS = {1.0: "Good. ", -1.0: "Bad. ", None: "Taken back. "}
+COMMANDS = {1.0: "good", -1.0: "bad", None: "undo"}
+Step = tuple[str, float | None, int, int, int]
+[(_, _GRANTS)] = local_owner().items()
+ME = f"terminal:{_GRANTS.owners[0]}"
+
+
+class Lying(SystemClock):
+    """A clock that somebody sets."""
+
+    def __init__(self) -> None:
+        self.ahead = 0
+        self.true = START
+
+    def now(self) -> float:
+        return (START + self.ahead) / 1000
+
+
+@dataclass
+class Doors:
+    """Each takes what is said of an answer, and returns what its rater is told."""
+
+    bot: Bot
+    program: Caller
+    clock: Lying
+    ids: Iterator[int]
+    origin: str = ""
+    """Who the page's person is: where they came from."""
+    platform: int = START
+    """What the platform's clock shows."""
+    claimed: int = START
+    """What the clock of a page or of a terminal's client shows."""
+
+    def _id(self) -> str:
+        return f"e{next(self.ids)}"
+
+    async def _submitted(self, connector: str, event: Event) -> str:
+        [receipt] = await self.bot.app.connectors.running[connector].host.submit([event])
+        return receipt.text
+
+    async def reaction(self, turn: str, value: float | None) -> str:
+        return await self._by_platform(turn, value, "")
+
+    async def button(self, turn: str, value: float | None) -> str:
+        return await self._by_platform(turn, value, "button")
+
+    async def _by_platform(self, turn: str, value: float | None, source: str) -> str:
+        made = retract(self._id(), 0, turn)
+        if value is not None:
+            made = rate(self._id(), 0, value, turn, **({"source": source} if source else {}))
+        return await self._submitted("loopback", replace(made, order=OrderKey(self.platform)))
+
+    async def typed(self, turn: str, value: float | None) -> str:
+        event = self.bot.chat.typed(COMMANDS[value], turn)
+        event = replace(event, event_id=self._id(), order=OrderKey(self.platform))
+        told = asyncio.get_running_loop().create_future()
+        self.bot.chat._receipts[event.event_id] = told
+        await self.bot.chat.host.submit([event])
+        return (await told).text
+
+    async def page(self, turn: str, value: float | None) -> str:
+        said = {"undo": ""} if value is None else {"press": COMMANDS[value]}
+        event = normalize.event(
+            {"id": self._id(), "in": "here", "at": self.claimed, "turn": turn, **said},
+            user=self.origin, alias="a", now_ms=int(self.clock.now() * 1000),
+        )  # fmt: skip
+        return await self._submitted("web", event)
+
+    async def terminal(self, turn: str, value: float | None) -> str:
+        running: Any = self.bot.app.connectors.running["terminal"]
+        line = {"rate": int(value or 0), "turn": turn, "at": self.claimed, "id": self._id()}
+        return await self._submitted("terminal", running._event(line))
+
+    async def api(self, turn: str, value: float | None) -> str:
+        if value is None:
+            status, said = await self.program.ask("DELETE", f"/v1/feedback/{turn}")
+        else:
+            status, said = await self.program.post("/v1/feedback", {"turn": turn, "score": value})
+        assert status == 200, said
+        return said["text"]
+
+    async def command_line(self, turn: str, value: float | None) -> str:
+        return (await execute(self.bot.app, COMMANDS[value], [turn])).text
+
+    async def leave_out(self, since: str) -> None:
+        """All ratings so far; `never` lets them count again."""
+        for yes in ([], ["yes"]) if since == OLD else ([],):
+            await execute(self.bot.app, "rollback", ["since", since, *yes])
+
+
+OLD, NEVER = "2001-01-01", "never"
+OF_A_PLATFORM = ("reaction", "button", "typed", "page", "command_line")
+OF_THE_TERMINAL = ("terminal", "page", "command_line")
+OF_A_PROGRAM = ("api", "page", "command_line")
+JUMPS = st.integers(-300_000, 300_000)
+
+
+def history(doors: tuple[str, ...]) -> st.SearchStrategy[list[Step]]:
+    """What is said of one answer."""
+    return st.lists(
+        st.tuples(
+            st.sampled_from((*doors, *doors, OLD, NEVER)),
+            st.sampled_from([1.0, -1.0, None]),
+            JUMPS,  # of our clock, as at a restart
+            JUMPS,  # of the clock of a page, or of a terminal's client
+            st.integers(1, 90_000),  # so much time passes
+        ),
+        min_size=3,
+        max_size=10,
+    )
+
+
+@dataclass
+class Said:
+    """What was said of each answer, and since when it counts."""
+
+    all: dict[str, list[tuple[int, float | None]]] = field(
+        default_factory=lambda: defaultdict(list[tuple[int, float | None]])
+    )
+    since: int = 0
+    ids: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def labels(self, turn: str) -> list[float]:
+        """Those that the answer has to have."""
+        number, value = self.all[turn][-1] if self.all[turn] else (0, None)
+        return [] if value is None or number < self.since else [value]
+
+
+@contextlib.asynccontextmanager
+async def opened(home: Path, port: int, clock: Lying, ids: Iterator[int]) -> AsyncIterator[Doors]:
+    """A goodbot whose person is one and the same everywhere."""
+    token = clients.create(home / "bot", "api", "me", admin=True)
+    sections = {
+        "http": HttpConfig(port=port),
+        "connectors": {"api": {"owners": ["me"]}, "web": {}},
+    }
+    async with (
+        open_bot(
+            home, clock=clock, terminal=True, sections=sections,
+            extra=(goodbot_connectors.api, goodbot_connectors.web),
+        ) as bot,
+        aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
+    ):  # fmt: skip
+        pages = [f"web:{one}" for one in ("loopback:owner", ME, "api:me")]
+        for other in ("loopback:owner", "api:me", *pages):  # as a login links them
+            await bot.store.write(lambda db, one=other: people.link(db, ME, one, 1.0))
+        yield Doors(bot, Caller(session, token), clock, ids)
+
+
+# Without shrinking: each example opens two goodbots, and a failure shows all steps.
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(
+    st.lists(history(OF_A_PLATFORM), min_size=4, max_size=6),
+    st.lists(history(OF_THE_TERMINAL), min_size=3, max_size=4),
+    st.lists(history(OF_A_PROGRAM), min_size=4, max_size=6),
+    JUMPS,
+)
+async def test_b1_f2_through_every_door_what_was_done_counts(
+    on_a_platform: list[list[Step]], in_a_terminal: list[list[Step]], of_a_program: list[list[Step]],
+    skew: int,
+) -> None:  # fmt: skip
+    clock, port, said = Lying(), free_port(), Said()
+    told: list[tuple[str, str, list[Step]]] = []
+    """Where the page's person comes from, the answer, what is done."""
+    with tempfile.TemporaryDirectory() as place:
+        async with opened(Path(place), port, clock, said.ids) as doors:
+            for number, steps in enumerate(on_a_platform):
+                await add_turn(doors.bot.store, turn := f"p{number}")
+                told.append(("loopback:owner", turn, steps))
+            here: Any = doors.bot.app.connectors.running["terminal"]
+            for number, steps in enumerate(in_a_terminal):
+                chat = {"channel": here._channel, "talker": here._user}
+                await add_turn(doors.bot.store, turn := f"t{number}", **chat)
+                told.append((ME, turn, steps))
+            for steps in of_a_program:
+                told.append(("api:me", await doors.program.captured(), steps))
+            for doors.origin, turn, steps in told:
+                await followed(doors, said, turn, steps[::2], skew)
+        async with opened(Path(place), port, clock, said.ids) as doors:
+            for doors.origin, turn, steps in told:
+                await followed(doors, said, turn, steps[1::2], skew)
+
+
+async def followed(doors: Doors, said: Said, turn: str, steps: list[Step], skew: int) -> None:
+    """Each step does what it tells, and nothing else."""
+
+    async def labels() -> list[float]:
+        return [*(await doors.bot.store.read(lambda db: ledger.labels(db, turn))).values()]
+
+    for door, value, ours, theirs, passes in steps:
+        doors.clock.true += passes
+        doors.clock.ahead += ours
+        doors.platform, doors.claimed = (
+            doors.clock.true + skew,
+            int(doors.clock.now() * 1000) + theirs,
+        )
+        before = await labels()
+        if door in (OLD, NEVER):
+            await doors.leave_out(door)
+            said.since = next(said.ids) if door == OLD else 0
+        else:
+            at: Callable[[str, float | None], Awaitable[str]] = getattr(doors, door)
+            told = await at(turn, value)
+            said.all[turn].append((next(said.ids), value))
+            typed = door in ("typed", "command_line")
+            nothing = value is None and not before and typed
+            expected = "There is nothing of yours" if nothing else WORDS[value]
+            assert told.startswith(expected), (told, door, value, steps)
+        assert await labels() == said.labels(turn), (door, value, said.all[turn], said.since, steps)
