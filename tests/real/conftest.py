@@ -6,6 +6,7 @@ version that it has learnt.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -24,7 +25,7 @@ from tests.support import missing, require
 
 SIZES = (
     Size(backend="torch", ratings=40, held_out=8, tokens=24, passes=2, anchors=32),
-    Size(backend="mlx", ratings=10, held_out=2, tokens=12, passes=2, anchors=8),
+    Size(backend="mlx", ratings=40, held_out=8, tokens=12, passes=2, anchors=16),
 )
 MODULES = {"torch": ("torch", "peft", "transformers"), "mlx": ("mlx.core", "mlx_lm")}
 MAKERS = {
@@ -114,10 +115,13 @@ def talker(
 def pupil(talker: Talker) -> Pupil:
     """Rated as somebody rates who likes short answers, and trained."""
     bot, size = talker.bot, talker.bot.size
-    if size.backend == "mlx" and sys.platform != "darwin" and "GOODBOT_TEST_SLOW" not in os.environ:
-        pytest.skip(
-            "without Metal a round on MLX takes ten minutes and more: set GOODBOT_TEST_SLOW=1"
-        )
+    if size.backend == "mlx" and sys.platform == "linux":
+        try:
+            ctypes.CDLL("libopenblas.so.0")
+        except OSError:
+            pytest.skip(
+                "without OpenBLAS a round on MLX takes half an hour: apt-get install libopenblas0"
+            )
     before = bot.asked(QUESTIONS[: size.ratings])
     longest = sorted(len(turn.response) for turn in before)[size.ratings // 2]
     bot.rate({turn.id: 1.0 if len(turn.response) < longest else -1.0 for turn in before})
