@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -132,6 +134,37 @@ def test_a_view_over_rows_that_lie_apart() -> None:
     x = torch.randn(3, 5, 24)
     for view in (x, x[:, -1], x.transpose(0, 1), x[:0]):
         torch.testing.assert_close(product(view), linear(view), rtol=1e-4, atol=1e-4)
+
+
+_PACKS_MANY = """
+import re, torch
+from pathlib import Path
+from torch import nn
+from goodbot_training.backends.torch.prepacked import give_up, prepacked
+
+def held():
+    return 1024 * int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+
+del (large := [nn.Linear(576, 9216)])[:]  # from now on glibc maps nothing of this size by itself
+prepacked(nn.Linear(576, 576))
+layers = [nn.Linear(576, 576, bias=False) for _ in range(100)]
+products, before = [], held()
+for layer in layers:
+    products.append(prepacked(layer))
+    give_up(layer)
+assert all(products)
+print((held() - before) / (100 * 576 * 576 * 4))
+"""
+
+
+@PACKS
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process holds is read from /proc")
+def test_what_is_given_up_goes_back_to_the_system() -> None:
+    """In a process of its own, whose memory nobody else has cut up."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _PACKS_MANY], capture_output=True, text=True, check=True
+    )
+    assert float(ran.stdout) < 0.15, "of the matrices' own size"
 
 
 def test_what_cannot_be_packed_stays_plain(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ than to multiply; arranged once, a product takes half or a third of the time. Th
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +24,8 @@ _LEAST = 1 << 17
 """Numbers in a matrix. For fewer, to ask oneDNN takes longer than what it saves."""
 _ROWS = 32
 """That the layout is chosen for; it serves any number."""
+_TRIM: Any = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+"""Of glibc; other C libraries have none."""
 
 
 def prepacked(linear: nn.Linear) -> Product | None:
@@ -53,3 +57,5 @@ def prepacked(linear: nn.Linear) -> Product | None:
 def give_up(linear: nn.Linear) -> None:
     """Free the memory of its matrix, of which only the shape is left."""
     linear.weight = nn.Parameter(linear.weight.to("meta"), requires_grad=False)
+    if _TRIM:  # glibc keeps what lies between the copies: as much as the body again
+        _TRIM(0)
