@@ -6,7 +6,6 @@ version that it has learnt.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.models.machine import openblas
 
 from tests.real import model
 from tests.real.taught import QUESTIONS, Real, Size, Taken, Turn, Watch
@@ -115,13 +115,10 @@ def talker(
 def pupil(talker: Talker) -> Pupil:
     """Rated as somebody rates who likes short answers, and trained."""
     bot, size = talker.bot, talker.bot.size
-    if size.backend == "mlx" and sys.platform == "linux":
-        try:
-            ctypes.CDLL("libopenblas.so.0")
-        except OSError:
-            pytest.skip(
-                "without OpenBLAS a round on MLX takes half an hour: apt-get install libopenblas0"
-            )
+    if size.backend == "mlx" and sys.platform == "linux" and not openblas():
+        pytest.skip(
+            "without OpenBLAS a round on MLX takes half an hour: apt-get install libopenblas0"
+        )
     before = bot.asked(QUESTIONS[: size.ratings])
     longest = sorted(len(turn.response) for turn in before)[size.ratings // 2]
     bot.rate({turn.id: 1.0 if len(turn.response) < longest else -1.0 for turn in before})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def test_a_processor_keeps_the_head_beside_an_embedding_that_is_the_same() -> No
     assert estimate.serving(model, CPU, 0) == estimate.serving(apart, CPU, 0)
     for place in (GPU, dataclasses.replace(CPU, backend="mlx")):
         assert estimate.serving(model, place, 0) < estimate.serving(apart, place, 0)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there MLX computes by Metal")
+def test_mlx_on_a_processor_is_as_fast_as_the_products_that_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "measured", lambda: (8e10, 1e10))
+    rounds: list[float] = []
+    for there in (False, True):
+        monkeypatch.setattr(machine, "openblas", lambda there=there: there)
+        rounds.append(_cost("Qwen/Qwen3-0.6B", machine.place("mlx", memory=64 * GIB)).round)
+    assert rounds[0] > 5 * rounds[1]
 
 
 def test_the_longest_turn_shrinks_with_the_memory_until_it_does_not_fit() -> None:

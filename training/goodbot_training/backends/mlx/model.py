@@ -5,21 +5,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from goodbot.models.machine import openblas
 
 if sys.platform == "linux":
     # With a C++ compiler present, each fused kernel would cost a second of compiling on first use.
     os.environ.setdefault("MLX_DISABLE_COMPILE", "1")
-    # Its wheel brings the reference BLAS. Where the system has another, that one's products come first
-    # if it is loaded before: they are thirty times as fast.
-    with suppress(OSError):
-        ctypes.CDLL("libopenblas.so.0", ctypes.RTLD_GLOBAL)
+    openblas()
 
 import mlx.core as mx
 import numpy as np
