@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.base.machine import cgroups
+from goodbot.base.machine.blas import openblas
 from goodbot.base.machine.nvidia import visible_device
 from goodbot.base.machine.tool import ask
 
@@ -67,21 +67,6 @@ def place(backend: str, *, memory: int | None = None, measure: bool = True) -> P
         backend=backend, device="cpu", memory=memory or available_memory(),
         flops=flops * product, bandwidth=bandwidth * reading, step=2e-3,
     )  # fmt: skip
-
-
-@cache
-def openblas() -> bool:
-    """Whether the system has OpenBLAS; if so, what is loaded from now on takes its products.
-
-    MLX's wheel for Linux brings the reference BLAS, which is forty times as slow.
-    """
-    if sys.platform != "linux":
-        return False
-    try:
-        ctypes.CDLL("libopenblas.so.0", ctypes.RTLD_GLOBAL)
-    except OSError:
-        return False
-    return True
 
 
 @cache
