@@ -74,6 +74,16 @@ async def measure(seconds: float, open_turns: int, profile: str = "") -> list[li
 # -- the clients
 
 
+def request(path: str, token: str, body: dict[str, Any]) -> bytes:
+    """As it is sent."""
+    data = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+    )
+    return head.encode() + data
+
+
 class Client:
     """One connection that is kept."""
 
@@ -103,12 +113,7 @@ class Client:
         return answer
 
     async def ask(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        data = json.dumps(body).encode()
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-        )
-        self._writer.write(head.encode() + data)
+        self._writer.write(request(path, self._token, body))
         said = await self._reader.readuntil(b"\r\n\r\n")
         length = int(said.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
         answer = json.loads(await self._reader.readexactly(length))

@@ -1,8 +1,9 @@
 """Ten times what the API takes, and six thousand connections at once: what becomes of those who ask.
 
-The daemon is that of `bench_bridge`, on one processor. The load is open: a request (an answer and its rating,
-committed before it is answered) leaves at its moment, on a connection that is free or else on a new one, so
-that nobody waits for anybody. Memory and descriptors are read from `/proc`: Linux only.
+The daemon is that of `bench_bridge`, on one processor; the load is on another one. It is open: a request (an
+answer and its rating, committed before it is answered) leaves at its moment, on a connection that is free or
+else on a new one, so that nobody waits for anybody. A time begins at that moment, and it is told how late the
+load itself was. Memory and descriptors are read from `/proc`: Linux only.
 """
 
 from __future__ import annotations
@@ -11,29 +12,30 @@ import argparse
 import asyncio
 import collections
 import contextlib
-import itertools
 import os
 import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median, quantiles
 
-from tests.benchmarks.bench_bridge import BODY, Client
+from tests.benchmarks.bench_bridge import BODY, Client, request
 from tests.benchmarks.bridge_far import CLIENTS, Far, daemon
+from tests.benchmarks.open_load import GIVES_UP_SECONDS, load
 from tests.benchmarks.table import row
 
 TIMES = 10
 BURST = 6000
-GIVES_UP_SECONDS = 30.0
 _PAIR = {**BODY, "feedback": {"score": 1}}
 
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_overload")
-    parser.add_argument("--seconds", type=float, default=12.0)
+    parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--burst", type=int, default=BURST)
     options = parser.parse_args(arguments)
     asyncio.run(_measure(options.seconds, options.burst))
@@ -49,11 +51,12 @@ async def _measure(seconds: float, burst: int) -> None:
             )  # fmt: skip
             row(*await _burst(far, burst))
         async with daemon(Path(place) / "overload") as far:
-            rate = await _capacity(far, seconds / 2)
+            rate = await _capacity(far, seconds)
             print(f"\n## Overload: what the API takes is {rate:.0f} rated answers a second\n")
             row(
-                "offered", "sent", "201 on", "count", "p50 ms", "p99", "latest", "others", "CPU",
-                "held at most", "MB before", "at most", "after", head=True,
+                "offered", "sent", "on", "201", "p50 ms", "p99", "latest", "503", "p50 ms", "p99", "latest",
+                "others", "the load's own p99", "CPU", "held at most", "MB before", "at most", "after",
+                head=True,
             )  # fmt: skip
             for times in (1, TIMES):
                 for line in await _overload(far, rate * times, seconds):
@@ -118,56 +121,29 @@ class Watch:
 
 async def _overload(far: Far, rate: float, seconds: float) -> list[list[str]]:
     """So many requests a second for so long, whether or not those before are answered."""
-    free: list[Client] = []
-    told: collections.Counter[str] = collections.Counter()
-    accepted: dict[str, list[float]] = {"a connection that is kept": [], "a new one": []}
-    tokens = itertools.cycle(far.tokens)
-
-    async def ask() -> None:
-        while free and free[-1].is_over:
-            free.pop().close()
-        caller = free.pop() if free else Client(far.port, next(tokens))
-        began, kept = time.perf_counter(), caller.is_open
-        try:
-            async with asyncio.timeout(GIVES_UP_SECONDS):
-                if not kept:
-                    await caller.open()
-                status, _ = await caller.ask("/v1/turns", _PAIR)
-        except TimeoutError:
-            told["not answered in 30 s"] += 1
-            return caller.close()
-        except (OSError, EOFError) as error:
-            told[type(error).__name__] += 1
-            return caller.close()
-        if status == 201:
-            accepted["a connection that is kept" if kept else "a new one"].append(
-                time.perf_counter() - began
-            )
-        else:
-            told[str(status)] += 1
-        if caller.is_open:
-            free.append(caller)
-
-    asked: set[asyncio.Task[None]] = set()
-    async with Watch(far.pid).on() as watch:
-        began, sent, cpu = time.perf_counter(), 0, await far.cpu()
-        while (past := time.perf_counter() - began) < seconds:
-            for _ in range(min(int(past * rate), sent + 64) - sent):  # who is late leaves some out
-                task = asyncio.create_task(ask())
-                asked.add(task)
-                task.add_done_callback(asked.discard)
-                sent += 1
-            await asyncio.sleep(0.001)
-        while asked:
-            await asyncio.wait(asked)
-        used = (await far.cpu() - cpu) / (time.perf_counter() - began)
-    for caller in free:
-        caller.close()
-    others = ", ".join(f"{count:,} × {what}" for what, count in told.most_common()) or "none"
-    return [
-        [f"{sent:,}", what, *_times(took), others, f"{used:.2f}", f"{watch.held}", *watch.memory()]
-        for what, took in accepted.items()
-    ]
+    requests = [request("/v1/turns", token, _PAIR) for token in far.tokens]
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        running = asyncio.get_running_loop().run_in_executor
+        await running(process, os.getpid)  # it has started
+        async with Watch(far.pid).on() as watch:
+            began, cpu = time.perf_counter(), await far.cpu()
+            asked = await running(process, load, far.port, requests, rate, seconds)
+            used = (await far.cpu() - cpu) / (time.perf_counter() - began)
+    others = collections.Counter(one.told for one in asked if one.told not in ("201", "503"))
+    broken = ", ".join(f"{count:,} × {what}" for what, count in others.most_common()) or "none"
+    late = _times([one.left - one.due for one in asked])[2]
+    lines: list[list[str]] = []
+    for what, kept in (("a connection that is kept", True), ("a new one", False)):
+        of = [one for one in asked if one.kept is kept]
+        took = [
+            _times([one.over - one.due for one in of if one.told == status])
+            for status in ("201", "503")
+        ]
+        lines.append([
+            f"{len(asked):,}", what, *took[0], *took[1], broken, late, f"{used:.2f}", f"{watch.held}",
+            *watch.memory(),
+        ])  # fmt: skip
+    return lines
 
 
 def _times(took: Sequence[float]) -> list[str]:
