@@ -15,12 +15,12 @@ def unheard(job: Job) -> int:
     return sum(item.split == TRAIN and not item.weight for item in job.items)
 
 
-def settled(job: Job, parameters: int) -> tuple[Job, float]:
-    """The job with the strength that it goes at on a model with so many weights in the adapted
-    projections, and the part that this is of a round's in which nobody is outvoted."""
-    strength = job.settings.goes(parameters, contested=bool(unheard(job)))
-    share = strength / job.settings.goes(parameters)
-    return replace(job, settings=replace(job.settings, strength=strength)), share
+def settled(job: Job) -> tuple[Job, float]:
+    """The job with the strength that it goes at, and the part that this is of a round's in which nobody is
+    outvoted."""
+    usual = job.settings.strength
+    strength = min(usual, job.settings.contested_strength) if unheard(job) else usual
+    return replace(job, settings=replace(job.settings, strength=strength)), strength / usual
 
 
 def told(count: int, share: float) -> str:

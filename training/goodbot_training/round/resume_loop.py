@@ -72,7 +72,7 @@ def make_lesson(
     if decay_steps is None:
         decay_steps = planned_steps(len(rollouts), settings)
     optimizer = OptimizerSettings(
-        learning_rate=settings.bolder(backend.parameters)
+        learning_rate=settings.bolder
         * settings.rate_for(backend.parameters)
         * to_learn(job.baseline, rewards, weights, advantages),
         attention_rate=settings.attention_rate,

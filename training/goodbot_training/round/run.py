@@ -61,7 +61,7 @@ def run_round(job: Job, backend: TrainingBackend, emit: Emit) -> Verdict:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     _progress(emit, "load", 1, 1)
-    job, share = contested.settled(job, backend.parameters)
+    job, share = contested.settled(job)
 
     job, lengths = sift(job, backend)
     if job.refused:

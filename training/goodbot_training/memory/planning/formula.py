@@ -72,7 +72,7 @@ def _met(shape: Architecture, lora: int) -> float:
 def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estimate:
     """The estimate by the formula. Raises TrainingError where nothing is left or does not fit."""
     touched = adapted(shape)
-    job, share = settled(job, touched)
+    job, share = settled(job)
     settings = job.settings
     marks = _marks(job)
     rows = [(item, *_tokens(item, marks)) for item in job.items]
@@ -107,7 +107,7 @@ def count(job: Job, shape: Architecture, backend: str, memory: Memory) -> Estima
     least, usual, most = (number * portion for number in portions(settings))
     before = sum(parts.values()) + judged * forward
     threads = _threads(here)
-    rate = settings.bolder(touched) * settings.rate_for(touched)
+    rate = settings.bolder * settings.rate_for(touched)
     rewards, weights = [row[0].reward for row in train], [row[0].weight for row in train]
     advantages, _ = restart.advantages(job, make_objective(settings), rewards, weights)
     return Estimate(

@@ -39,7 +39,7 @@ def rehearse(job: Job, backend: TrainingBackend, memory: Memory) -> Estimate:
         job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits
     )
     load = watch.lap()
-    job, share = settled(job, backend.parameters)
+    job, share = settled(job)
     job, lengths = sift(job, backend)
     kept = [item for item in job.items if item.id in lengths]
     count = sum(map(_teaches, kept))
