@@ -14,6 +14,7 @@ from tests.training.test_worker import make_job
 require("torch")
 
 from goodbot.base.errors import TrainingError  # noqa: E402
+from goodbot_training import contested  # noqa: E402
 from goodbot_training.backends.adapters import read_adapter  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
 from goodbot_training.memory import planning  # noqa: E402
@@ -110,31 +111,20 @@ def test_the_rate_makes_up_for_what_is_taken_back_up_to_three_times(
     strength: float, bolder: float
 ) -> None:
     settings = TrainingSettings(strength=strength)
-    assert settings.bolder(10**6) == pytest.approx(bolder)
-    assert settings.bolder(10**8) == 1.0
+    assert settings.bolder == pytest.approx(bolder)
     assert settings.rate_for(10**9) == TrainingSettings(strength=1.0).rate_for(10**9)
 
 
-def test_a_contested_round_never_goes_further_than_another() -> None:
-    assert TrainingSettings().goes(1, contested=True) == 0.2
-    assert TrainingSettings(strength=0.1).goes(1, contested=True) == 0.1
-
-
-def test_a_large_model_goes_all_of_the_way_at_the_usual_rate(
-    random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("usual", "goes"), [(0.6, 0.2), (0.1, 0.1)])
+def test_a_contested_round_never_goes_further_than_another(
+    random_model: Path, tmp_path: Path, usual: float, goes: float
 ) -> None:
-    """And a fifth of it at that rate where somebody is outvoted, unless that counts for nothing."""
-    items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
-    plain, whole, beside, fifth = (tmp_path / name for name in ("p", "w", "b", "f"))
-    trained(random_model, plain, items, strength=1.0)
-    monkeypatch.setattr("goodbot_training.process.settings.BOLD_UP_TO", 0)
-    trained(random_model, whole, items)
-    trained(random_model, beside, with_two_unheard(items), contested_strength=1.0)
-    said = trained(random_model, fifth, with_two_unheard(items))
-    file = "adapter_model.safetensors"
-    assert (whole / file).read_bytes() == (plain / file).read_bytes()
-    assert (beside / file).read_bytes() == (plain / file).read_bytes()
-    assert "What the others have taught goes 20% of the usual way." in said
+    raw = make_job(random_model, tmp_path)
+    raw["settings"]["strength"] = usual
+    raw["items"] = with_two_unheard(raw["items"])
+    job, share = contested.settled(Job.parse(raw))
+    assert job.settings.strength == goes
+    assert share == pytest.approx(goes / usual)
 
 
 def test_every_round_learns_more_boldly_and_goes_a_part_of_the_way(
@@ -144,7 +134,7 @@ def test_every_round_learns_more_boldly_and_goes_a_part_of_the_way(
     parent, bold, part_way = tmp_path / "parent", tmp_path / "bold", tmp_path / "part"
     usual = TrainingSettings()
     trained(random_model, parent, items)
-    trained(random_model, bold, items, parent, learning_rate_scale=usual.bolder(1), strength=1.0)
+    trained(random_model, bold, items, parent, learning_rate_scale=usual.bolder, strength=1.0)
     said = trained(random_model, part_way, items, parent)
     assert "the usual way" not in said
     before, to = read_adapter(parent).pairs, read_adapter(bold).pairs

@@ -15,11 +15,12 @@
 | mixture of experts | times 1/2 | times 1/2 | 2 d |
 
 The size comes in through `learning_rate_for`, which takes the adapted weights that one token meets:
-with `balanced` 4.8e-4 for Qwen3-0.6B and 2.1e-4 for Qwen3-8B. For a mixture those are the active
+with `balanced` 1.9e-4 for Qwen3-0.6B and 5.6e-5 for Qwen3-8B. For a mixture those are the active
 ones, few beside what there is, so its rate is halved; each of its experts gets the rank
 divided by the experts that a token meets, so the rank is doubled (and alpha with it, which keeps
 alpha / rank). Nothing was measured at those sizes: the defaults were chosen on models of a million
-parameters, and the factors of the other presets are of about two around them. How long a round is, is no
+parameters, the rate on one of 135 million as well, and the factors of the other presets are of about two
+around them. How long a round is, is no
 matter of boldness: `max_passes` decides it, `steps` in a round of more than 96 ratings, and that each is seen
 once in one of more than 768.
 """
