@@ -23,13 +23,13 @@ from random import Random
 from statistics import fmean, median, stdev
 from typing import Any
 
-from goodbot.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
-from goodbot.errors import TrainingError
-from goodbot.intervals import wilson
-from goodbot.sampling import Filters
+from goodbot.api.backend import LoraSettings, Sampled, Sampler, SampleRequest, TrainingBackend
+from goodbot.base.errors import TrainingError
+from goodbot.base.proportions import wilson
+from goodbot.base.sampling import Filters
 from goodbot_training import round as training_round
+from goodbot_training.process.types import Job
 from goodbot_training.tiny import facts
-from goodbot_training.types import Job
 
 from tests.learning.streams import RATINGS
 

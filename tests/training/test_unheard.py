@@ -14,12 +14,12 @@ from tests.training.test_worker import make_job
 require("torch")
 
 from goodbot.base.errors import TrainingError  # noqa: E402
-from goodbot_training import contested  # noqa: E402
 from goodbot_training.backends.adapters import read_adapter  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
 from goodbot_training.memory import planning  # noqa: E402
 from goodbot_training.process.settings import TrainingSettings  # noqa: E402
 from goodbot_training.process.types import Job  # noqa: E402
+from goodbot_training.round import contested  # noqa: E402
 from goodbot_training.round.run import run_round  # noqa: E402
 
 
@@ -147,7 +147,11 @@ def test_one_that_is_weakened_twice_says_how_strong_it_was_and_is(
     random_model: Path, tmp_path: Path
 ) -> None:
     items: list[dict[str, Any]] = make_job(random_model, tmp_path)["items"]
-    never = {"gate_max_drift": 0.0, "gate_min_retained": 0.0, "gate_max_foreign": 1.0}
+    never: dict[str, Any] = {
+        "gate_max_drift": 0.0,
+        "gate_min_retained": 0.0,
+        "gate_max_foreign": 1.0,
+    }
     said = trained(random_model, tmp_path / "tenth", with_two_unheard(items), **never)
     assert "At 33% of its strength it has drifted" in said
     assert "At 17%: It has drifted" in said

@@ -48,6 +48,8 @@ class Progress:
     steps: tuple[StepStats, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     """Turns that the round goes without, and why."""
+    halvings: int = 0
+    """How often the learning rate was halved, since a step broke and no turn was to blame."""
     trainer: Path | None = None
 
 
@@ -84,6 +86,7 @@ class Checkpoints:
                     return Progress(
                         steps=tuple(StepStats(**stats) for stats in found["steps"]),
                         left_out=dict(found["left_out"]),
+                        halvings=int(found.get("halvings", 0)),
                         trainer=directory if found["steps"] else None,
                     )
             except _DAMAGED:
@@ -105,6 +108,7 @@ class Checkpoints:
             "job": self._job,
             "steps": [asdict(stats) for stats in progress.steps],
             "left_out": dict(progress.left_out),
+            "halvings": progress.halvings,
         }
         _write(partial / _ROUND, content)
         _sync(partial)

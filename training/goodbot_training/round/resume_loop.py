@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from goodbot.api.backend import (
@@ -122,7 +122,7 @@ def train_in_slices(
 
     def keep() -> None:
         nonlocal kept, since
-        now = Progress(steps=tuple(steps), left_out=progress.left_out)
+        now = replace(progress, steps=tuple(steps))
         checkpoints.keep(now, backend.save_checkpoint)
         kept, since = len(steps), time.monotonic()
         on_checkpoint(kept)
@@ -144,7 +144,7 @@ def train_in_slices(
         if guilty := _guilty(lesson, backend, step, absurd(steps, lesson.optimizer.max_grad_norm)):
             raise BrokenStepError(guilty) from error
         raise
-    return Progress(steps=tuple(steps), left_out=progress.left_out)
+    return replace(progress, steps=tuple(steps))
 
 
 class _ExplodedError(TrainingError):
