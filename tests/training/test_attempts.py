@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class Breaking(TorchBackend):
     killed: bool = False
 
     def train(
-        self, batches: Iterable[TrainingBatch], settings: OptimizerSettings, loss: LossFunction, *,
+        self, batches: Iterator[TrainingBatch], settings: OptimizerSettings, loss: LossFunction, *,
         checkpoint: Path | None = None,
     ) -> Iterator[StepStats]:  # fmt: skip
         self.rates.append(settings.learning_rate)
@@ -58,7 +58,8 @@ def test_it_is_trained_at_half_of_the_rate_from_the_start(
 ) -> None:
     plain = job(random_model, tmp_path / "plain", learning_rate_scale=0.5)
     run_round(Job.parse(plain), TorchBackend(), lambda event: None)
-    backend, raw, events = Breaking(bears=4e-3), job(random_model, tmp_path / "broke"), []
+    backend, raw = Breaking(bears=4e-3), job(random_model, tmp_path / "broke")
+    events: list[dict[str, Any]] = []
     verdict = run_round(Job.parse(raw), backend, events.append)
     assert len(backend.rates) == 2
     assert backend.rates[1] == backend.rates[0] / 2
