@@ -27,8 +27,8 @@ from goodbot.api.backend import LoraSettings, Sampled, Sampler, SampleRequest, T
 from goodbot.base.errors import TrainingError
 from goodbot.base.proportions import wilson
 from goodbot.base.sampling import Filters
-from goodbot_training import round as training_round
 from goodbot_training.process.types import Job
+from goodbot_training.round import run as training_round
 from goodbot_training.tiny import facts
 
 from tests.learning.streams import RATINGS
