@@ -63,6 +63,51 @@ async def test_who_says_nothing_is_not_waited_for(
         assert await reader.read() == b""
 
 
+@pytest.mark.parametrize("begun", [b"", UPLOAD], ids=["silent", "half sent"])
+async def test_b4_s4_a_crowd_that_asks_nothing_takes_no_more_than_its_places(
+    begun: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call is answered beside them, and one that is being answered keeps its place."""
+    monkeypatch.setattr(listener, "CONNECTIONS", 8)
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def handle(request: web.Request) -> web.Response:
+        asked.set()
+        await go.wait()
+        return web.Response(text=str(len(await whole(request))))
+
+    listening = Listener(handle, path="/in", host="127.0.0.1", port=0, setting="port")
+    await listening.start()
+    call = UPLOAD.replace(b"99999", b"1")
+    try:
+        async with asyncio.timeout(patience(60)):
+            first, writer = await asyncio.open_connection("127.0.0.1", listening.port)
+            writer.write(call)
+            await asked.wait()
+            crowd: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+            for _ in range(100):
+                crowd.append(await asyncio.open_connection("127.0.0.1", listening.port))
+                if begun:
+                    asked.clear()
+                    crowd[-1][1].write(begun)
+                    await asked.wait()
+            go.set()
+            assert (await first.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+            beside, also = await asyncio.open_connection("127.0.0.1", listening.port)
+            also.write(call)
+            assert (await beside.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+            ended = 0
+            for reader, _ in crowd[: 100 - 8]:  # the oldest of those who say nothing
+                with contextlib.suppress(ConnectionError):
+                    assert await reader.read() == b""
+                ended += 1
+            assert ended == 92
+        for _, one in (*crowd, (first, writer), (beside, also)):
+            one.close()
+    finally:
+        await listening.stop()
+
+
 async def test_a_whole_body_is_taken() -> None:
     whole = UPLOAD.replace(b"99999", b"1")
     async with calling(whole) as (reader, _), asyncio.timeout(patience(20)):

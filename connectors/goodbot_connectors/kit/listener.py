@@ -17,6 +17,8 @@ BODY_SECONDS = 10.0
 """Until all of a call has come."""
 IDLE_SECONDS = 30.0
 """Between two calls of one connection, and until the head of one is whole (aiohttp waits an hour)."""
+CONNECTIONS = 128
+"""At once. A newcomer takes the place of who has said nothing for the longest time."""
 _LARGEST = 1 << 20
 """Bytes of a call; an event is a few thousand."""
 
@@ -32,11 +34,13 @@ class Listener:
         self._handle, self._path, self._host, self._port = handle, path, host, port
         self._setting = setting
         self._runner: web.AppRunner | None = None
+        self._server: asyncio.Server | None = None
+        self._open: dict[asyncio.Transport, _Connection] = {}
 
     async def start(self) -> None:
         """Listen. Raises FatalConnectorError when the address cannot be had."""
         application = web.Application(client_max_size=_LARGEST)
-        application.router.add_post(self._path, self._handle)
+        application.router.add_post(self._path, self._answer)
         application.on_response_prepare.append(_unnamed)
         self._runner = web.AppRunner(
             application, access_log=None, shutdown_timeout=_LAST_CALLS, lingering_time=_LAST_CALLS,
@@ -44,7 +48,9 @@ class Listener:
         )  # fmt: skip
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
+            self._server = await asyncio.get_running_loop().create_server(
+                self._connection, self._host, self._port
+            )
         except OSError as error:
             await self.stop()
             raise FatalConnectorError(
@@ -55,14 +61,87 @@ class Listener:
     async def stop(self) -> None:
         """Answer what is under way and stop listening; idempotent."""
         runner, self._runner = self._runner, None
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
         if runner is not None:
             await runner.cleanup()
 
     @property
     def port(self) -> int:
         """The port in use; another than was asked for if that was 0."""
-        assert self._runner is not None  # noqa: S101  asked after `start`
-        return self._runner.addresses[0][1]
+        assert self._server is not None  # noqa: S101  asked after `start`
+        return self._server.sockets[0].getsockname()[1]
+
+    def _connection(self) -> asyncio.Protocol:
+        assert self._runner is not None  # noqa: S101  we listen
+        assert self._runner.server is not None  # noqa: S101  and it is set up
+        return _Connection(self._runner.server(), self._open)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        place = self._open.get(request.transport) if request.transport else None
+        if place is None:
+            return await self._handle(request)
+        place.asked = request
+        try:
+            return await self._handle(request)
+        finally:
+            place.asked = None
+
+
+class _Connection(asyncio.Protocol):
+    """One of them, around aiohttp's own protocol."""
+
+    def __init__(self, http: asyncio.Protocol, there: dict[asyncio.Transport, _Connection]) -> None:
+        self._http, self._open = http, there
+        self._there = False
+        self._transport: asyncio.Transport | None = None
+        self.asked: web.Request | None = None
+        """What it is being answered."""
+        self.heard = 0.0
+        """When its last bytes came, by the loop's clock."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  a stream's
+        self._transport, self.heard = transport, asyncio.get_running_loop().time()
+        self._there = self._makes_room()
+        if not self._there:
+            return transport.abort()
+        self._open[transport] = self
+        self._http.connection_made(transport)
+
+    def _makes_room(self) -> bool:
+        """Whoever has sent all of a call keeps its place until it is answered."""
+        heard = {t: one.heard for t, one in self._open.items() if not one.waits()}
+        if len(self._open) >= CONNECTIONS and heard:
+            victim = min(heard, key=heard.__getitem__)
+            del self._open[victim]  # its place is free at once: it is not chosen twice
+            victim.abort()
+        return len(self._open) < CONNECTIONS
+
+    def waits(self) -> bool:
+        """Whether it has sent all of a call."""
+        return self.asked is not None and self.asked.content.is_eof()
+
+    def data_received(self, data: bytes) -> None:
+        if self._there:
+            self.heard = asyncio.get_running_loop().time()
+            self._http.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._http.eof_received() if self._there else None
+
+    def pause_writing(self) -> None:
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._http.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is not None:
+            self._open.pop(self._transport, None)
+        if self._there:
+            self._http.connection_lost(exc)
 
 
 async def whole(request: web.Request) -> bytes:
