@@ -8,10 +8,11 @@ import sys
 import pytest
 
 FRAMEWORKS = ("torch", "mlx", "mlx_lm", "transformers", "peft", "safetensors", "tokenizers")
-LIGHT = ("backends.torch", "backends.mlx", "rewards")
+LIGHT = ("backends.torch", "backends.mlx", "objectives.rewards")
 FREE = (
-    *("types", "settings", "rollouts", "advantages", "batches", "mispo", "objectives"),
-    *("gate", "round", "serve", "worker"),
+    *("process.types", "process.settings", "process.serve", "process.worker"),
+    *("round.rollouts", "round.advantages", "round.batches", "round.run"),
+    *("objectives", "objectives.mispo", "gate"),
 )
 
 
