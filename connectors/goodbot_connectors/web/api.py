@@ -4,7 +4,7 @@
 |---|---|
 | `POST /api/login` | a one-time code for a session: `{"code": "…"}` |
 | `POST /api/logout` | ends this browser's session |
-| `GET /api/me` | who is signed in, whether they may rate, their conversations, our clock |
+| `GET /api/me` | who is signed in, whether they may rate, their conversations, up to which frame of the live line, our clock |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
 | `GET /api/inbox` | answers to rate: `connector`, `since` (s), `text`, `rated`, `before`; all `connectors` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` |
@@ -107,11 +107,12 @@ class Api:
 
     async def _me(self, request: web.Request) -> web.StreamResponse:
         user = self._signed_in(request)
+        last = self._live.last(user)  # first: what is told while we read comes after it
         listed = await self._shelf.list(user)
         return guard.answer({
             "user": user, "rates": self._host.may_rate(normalize.user_ref(user)),
             "now": int(self._host.clock.now() * 1000),
-            "conversations": [asdict(one) for one in listed],
+            "conversations": [asdict(one) for one in listed], "n": last,
         })  # fmt: skip
 
     async def _conversation(self, request: web.Request) -> web.StreamResponse:

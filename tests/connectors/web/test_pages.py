@@ -396,6 +396,33 @@ async def test_a_message_that_the_disk_refused_is_sent_again(ada: Person, bot: S
     assert len([event for event in bot.events if isinstance(event, MessageEvent)]) == 1
 
 
+async def test_a_late_list_of_conversations_does_not_take_back_what_was_told_since(
+    ada: Person, bot: Scripted
+) -> None:
+    """The page asks for the list as its line opens; the answer may come after the news."""
+    read, go_on = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Any) -> None:
+        answer = await route.fetch()
+        read.set()
+        await go_on.wait()
+        await route.fulfill(response=answer)
+
+    await until(lambda: bot.connector._live._pages.get("ada"))
+    await ada.page.route("**/api/me", late)
+    bot.connector._live.stale("ada")
+    await read.wait()
+    channel = await bot.connector.private("ada")
+    assert channel is not None
+    await bot.connector.send(channel, Reply(text="Version 2 is in use.", silent=True))
+    await ada.page.get_by_role("link", name="News from goodbot").wait_for()
+    async with ada.page.expect_response("**/api/me"):
+        go_on.set()
+    await ada.page.unroute("**/api/me")
+    await ada.page.get_by_role("link", name="News from goodbot").click()
+    await ada.sees("Version 2 is in use.")
+
+
 async def test_news_are_a_conversation_of_their_own(ada: Person, bot: Scripted) -> None:
     channel = await bot.connector.private("ada")
     assert channel is not None
@@ -507,6 +534,7 @@ async def test_who_is_forgotten_is_told_so_in_every_tab(ada: Person, bot: Script
     first = ada.page
     await ada.open(f"{bot.address}/rate")
     await ada.page.locator("#sign-out").wait_for()
+    await until(lambda: len(bot.connector._live._pages.get("ada", ())) == 2)
     await bot.connector.forget("ada")
     for page in (first, ada.page):
         await page.get_by_role("heading", name="You are forgotten").wait_for()

@@ -15,6 +15,7 @@ const RECENT_MS = 12 * 3600 * 1000;
 
 class Chat {
   #read = ""; // the frame up to which the open conversation has been read
+  #listed = ""; // the frame up to which the list of conversations goes
   #queued = null; // frames that came while it was being read
   #opening = 0; // how often one was asked for
 
@@ -25,7 +26,7 @@ class Chat {
     this.thread = new Thread((event, view) => this.act(event, view));
     this.sidebar = new Sidebar((id) => this.open(id));
     this.composer = new Composer({ say: (text) => this.say(text), stop: () => this.stop() });
-    this.sidebar.show(me.conversations);
+    this.#list(me);
     this.#keyboard();
     addEventListener("hashchange", () => this.open(this.#named()));
     const [latest] = me.conversations.filter((one) => one.id !== "news");
@@ -81,11 +82,18 @@ class Chat {
   async #refresh() {
     await this.open(this.thread.id);
     const me = await get("/api/me").catch(() => null);
-    if (me) this.sidebar.show(me.conversations);
+    if (me) this.#list(me);
+  }
+
+  // An answer that took its time may be older than what the line has told meanwhile.
+  #list({ n, conversations }) {
+    if (n !== this.#listed && !isAfter(n, this.#listed)) return;
+    this.#listed = n;
+    this.sidebar.show(conversations);
   }
 
   #frame(frame) {
-    if (frame.conversations) return this.sidebar.show(frame.conversations);
+    if (frame.conversations) return this.#list(frame);
     if (!isAfter(frame.n, this.#read)) return undefined;
     if (frame.in !== this.thread.id) {
       if (frame.receipt && frame.outcome !== "accepted") announce(frame.receipt);
