@@ -568,6 +568,26 @@ async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(
             one.close()
 
 
+async def test_b6_empty_lines_are_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of them, which are skipped, took a place among those who wait, and nobody drove their sender out."""
+    monkeypatch.setattr(connections, "WAITING", 3)
+    monkeypatch.setattr(connections, "CONNECTIONS", 4)
+    async with listening() as server:
+        callers: list[socket.socket] = []
+        with closed(callers):
+            for _ in range(4):
+                callers.append(socket.create_connection(("127.0.0.1", server.port)))
+                callers[-1].sendall(b"\r\n\r\n")
+            await until(lambda: len(crowd(server).open) == 4)
+            assert not crowd(server).waiting
+            assert await get(server.port, "/page") == (200, "a page")
+            callers.append(socket.create_connection(("127.0.0.1", server.port)))
+            callers[-1].sendall(b"\r\n\r\n" + PAGE)
+            callers[-1].settimeout(patience(20))
+            answer = await asyncio.to_thread(callers[-1].recv, 1 << 16)
+            assert answer.split(b" ")[1] == b"200"
+
+
 # -- nothing is left behind
 
 

@@ -127,7 +127,8 @@ class Listener:
 def _asks(one: socket.socket) -> bool:
     """Whether it has sent the head of a request already, and that is no supervisor's."""
     with contextlib.suppress(OSError):
-        begun = one.recv(HEAD_BYTES, socket.MSG_PEEK)
+        # Empty lines before a request are skipped: who sends nothing else has asked nothing.
+        begun = one.recv(HEAD_BYTES, socket.MSG_PEEK).lstrip(b"\r\n")
         return b"\r\n\r\n" in begun and not begun.startswith(health.BEGINNINGS)
     return False
 
