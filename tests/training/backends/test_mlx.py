@@ -42,11 +42,13 @@ class TestMlxBackend(BackendContract):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="on a Mac MLX computes by Metal and Accelerate")
-def test_products_are_those_of_the_blas_that_the_system_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["libopenblas.so.0", "libopenblasp.so.0"])
+def test_products_are_those_of_the_blas_that_the_system_has(tmp_path: Path, name: str) -> None:
     require("mlx_lm")
+    (tmp_path / "libopenblasp.so.0").write_text("hides one of the system, which would come first")
     source = tmp_path / "blas.c"
     source.write_text(_BLAS)
-    library = tmp_path / "libopenblas.so.0"
+    library = tmp_path / name
     build = [require_program("cc"), "-shared", "-fPIC", "-o", str(library), str(source)]
     subprocess.run(build, check=True)
     ran = subprocess.run(

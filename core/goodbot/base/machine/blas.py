@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from contextlib import suppress
 from functools import cache
+
+_NAMES = ("libopenblasp.so.0", "libopenblas.so.0")
+"""Fedora gives the one with threads a name of its own; the other one has none there."""
 
 
 @cache
@@ -15,8 +19,8 @@ def openblas() -> bool:
     """
     if sys.platform != "linux":
         return False
-    try:
-        ctypes.CDLL("libopenblas.so.0", ctypes.RTLD_GLOBAL)
-    except OSError:
-        return False
-    return True
+    for name in _NAMES:
+        with suppress(OSError):
+            ctypes.CDLL(name, ctypes.RTLD_GLOBAL)
+            return True
+    return False
