@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 from goodbot.base.errors import BusyError, StoreError, StoreFullError
-from goodbot.config.lock import HomeLock, prepare_home, socket_path
+from goodbot.config.lock import HomeLock, changing, prepare_home, socket_path
 
 from tests.core.builders import check, open_bot
+from tests.support import patience
 
 CHILD = """
 import asyncio, os, sys
@@ -42,13 +43,29 @@ async def child(home: Path) -> tuple[asyncio.subprocess.Process, str]:
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
-    return process, (await process.stdout.readline()).decode().strip()
+    try:
+        async with asyncio.timeout(patience(60)):
+            return process, (await process.stdout.readline()).decode().strip()
+    except TimeoutError:
+        process.kill()
+        raise
 
 
 async def end(process: asyncio.subprocess.Process) -> int:
     assert process.stdin is not None
     process.stdin.close()
     return await process.wait()
+
+
+async def test_a_finished_restore_is_not_waited_for(tmp_path: Path) -> None:
+    """What it has replaced may be locked by somebody: each command waited for them, and told nothing."""
+    before = tmp_path / "home.before-restore-20261121-101500"
+    before.mkdir()
+    (tmp_path / "home").mkdir(mode=0o700)
+    with changing(before):
+        process, said = await child(tmp_path / "home")
+        assert said.startswith("mine")
+    assert await end(process) == 0
 
 
 async def test_of_ten_at_once_exactly_one_has_it(tmp_path: Path) -> None:

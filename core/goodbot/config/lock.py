@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import stat
 import time
@@ -159,17 +160,26 @@ def finish_restore(home: Path) -> None:
         return
     renames = [(home.with_name(home.name + RESTORED), home)]
     renames += [(before / name, home / name) for name in GIVEN]
-    # A restore that is under way has this lock.
-    with contextlib.suppress(FileNotFoundError), changing(before):
-        for old, new in renames:
-            if os.path.lexists(new) or not old.is_dir():
-                continue
-            try:
-                old.rename(new)
-            except FileNotFoundError:
-                continue  # somebody else was quicker, or the person has deleted `home`
-            except OSError as error:
-                raise StoreError(f"{old} cannot become {new}: {error.strerror}") from error
+    if not any(itertools.starmap(_is_left, renames)):
+        return
+    try:
+        with changing(before):  # a restore that is under way has this lock
+            for old, new in renames:
+                # Somebody else may be quicker, and the person may have deleted `home`.
+                with contextlib.suppress(FileNotFoundError):
+                    if _is_left(old, new):
+                        old.rename(new)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(
+            f"what the restore has left at {before} cannot be moved to {home}: {error.strerror}"
+        ) from error
+
+
+def _is_left(old: Path, new: Path) -> bool:
+    """Whether a rename is still to be done."""
+    return os.path.isdir(old) and not os.path.lexists(new)
 
 
 def _replaced_last(home: Path) -> Path | None:
