@@ -569,7 +569,7 @@ async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(
 
 
 async def test_b6_empty_lines_are_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of them, which are skipped, took a place among those who wait, and nobody drove their sender out."""
+    """Two of them are skipped. They took a place among those who wait, and nobody drove their sender out."""
     monkeypatch.setattr(connections, "WAITING", 3)
     monkeypatch.setattr(connections, "CONNECTIONS", 4)
     async with listening() as server:
