@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from aiohttp import web
 from goodbot.api.setup import CheckState, Examined
 from goodbot.base import descriptors
 from goodbot.base.descriptors import Descriptors
@@ -22,6 +23,7 @@ from goodbot.daemon.control import ControlSocket
 from goodbot.daemon.http import readiness
 from goodbot.daemon.http.http import Http
 from goodbot.testing import VirtualClock
+from goodbot_connectors.kit.listener import Listener
 
 from tests.core.builders import open_bot, until
 from tests.support import free_port
@@ -97,6 +99,34 @@ async def test_b5_out_of_descriptors_one_attempt_fails_a_second_and_all_are_hear
             caller.close()
         await control.stop()
         await http.stop()
+
+
+async def test_b5_so_it_is_where_platforms_call(
+    short: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each attempt of a backlog of a hundred asked for another try, a hundred a second later."""
+
+    async def handle(_: web.Request) -> web.Response:
+        return web.Response()
+
+    knows = Descriptors(VirtualClock(1.0))
+    knows.watch()
+    listening = Listener(handle, path="/in", host="127.0.0.1", port=0, setting="port")
+    await listening.start()
+    with socket.socket() as caller:
+        try:
+            take_all(short)
+            caller.connect(("127.0.0.1", listening.port))
+            with caplog.at_level(logging.WARNING):
+                await until(lambda: bool(knows.trouble), seconds=30)
+                assert len(caplog.records) < 50
+            give_back(short)
+            caller.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_sendall(caller, b"POST /in HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert (await loop.sock_recv(caller, 100)).startswith(b"HTTP/1.1 200 ")
+        finally:
+            await listening.stop()
 
 
 async def test_b5_status_and_readyz_tell_it(tmp_path: Path) -> None:

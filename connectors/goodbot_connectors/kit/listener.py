@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
+from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.errors import FatalConnectorError
 
 _LAST_CALLS = 1.0
@@ -49,8 +50,9 @@ class Listener:
         await self._runner.setup()
         try:
             self._server = await asyncio.get_running_loop().create_server(
-                self._connection, self._host, self._port
+                self._connection, self._host, self._port, backlog=ONE_A_TURN
             )
+            queue(self._server)
         except OSError as error:
             await self.stop()
             raise FatalConnectorError(
