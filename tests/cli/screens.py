@@ -80,23 +80,24 @@ class Screen:
     def sees(self, *texts: str, seconds: float = 30.0) -> str:
         """Wait until all of them are shown, each after the one before and after the last `sees`.
 
-        Where a line was wrapped does not matter.
+        Where a line was wrapped does not matter, within a word either.
         """
         end = time.monotonic() + patience(seconds)
         while True:
             ended = not self._child.isalive()
             self.look()
-            at, shown = self._seen, " ".join(self.text.split())
+            at, shown = self._seen, "".join(self.text.split())
             for text in texts:
-                found = shown.find(text, at)
+                wanted = "".join(text.split())
+                found = shown.find(wanted, at)
                 if found < 0:
                     assert not ended, f"it ended without: {text}\n{self.text}"
                     assert time.monotonic() < end, f"never seen: {text}\n{self.text}"
                     break
-                at = found + len(text)
+                at = found + len(wanted)
             else:
                 self._seen = at
-                return shown
+                return " ".join(self.text.split())
 
     def type(self, text: str) -> None:
         """Keys as a person presses them, one after the other."""
