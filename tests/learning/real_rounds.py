@@ -305,9 +305,10 @@ standard error over rounds. `cuda`: one H200; `cpu`: one core.
 | --- | --- | ---: | --- | ---: | ---: | ---: | --- | --- |
 {rows}
 
-The frozen base is the "before" of every row: its change is 0. Whoever likes long answers moves little in any
-arm, and a full-strength round of theirs is refused most often for answers that come to no end: the exam cuts
-them at 48 tokens.
+The frozen base is the "before" of every row: its change is 0. What was measured on the GPU is `bold-half`;
+what is installed has its rate but for 3 %. Ratings dealt at random move what is liked, too, one way or the
+other; three deals are few. Whoever likes long answers moves little in any arm, and a full-strength round of
+theirs is refused most often for answers that come to no end: the exam cuts them at 48 tokens.
 """
 
 
