@@ -24,6 +24,7 @@ from tests.core.builders import check_store
 
 EXAMPLES = 15
 """Requests an operation and mode."""
+COMMAND = "POST /v1/commands"
 CHECKS = [
     schemathesis.checks.not_a_server_error, checks.status_code_conformance,
     checks.content_type_conformance, checks.response_schema_conformance,
@@ -47,7 +48,7 @@ async def published(api: Served) -> Any:
 def asking(api: Served, operation: Any, mode: GenerationMode) -> Callable[[], None]:
     """Asks one operation with data drawn by a mode."""
     more = {
-        GenerationMode.POSITIVE: checks.positive_data_acceptance,
+        GenerationMode.POSITIVE: _accepted,
         GenerationMode.NEGATIVE: _refused,
     }[mode]
 
@@ -64,6 +65,16 @@ def asking(api: Served, operation: Any, mode: GenerationMode) -> Callable[[], No
         )  # fmt: skip
 
     return ask
+
+
+def _accepted(context: Any, response: Any, case: Case) -> bool | None:
+    """No schema of a command's words can say which of them it takes; the command says it.
+
+    Which ones are drawn also depends on the texts in the modules that are loaded.
+    """
+    if response.status_code == 422 and case.operation.label == COMMAND:
+        return None
+    return checks.positive_data_acceptance(context, response, case)
 
 
 def _refused(context: Any, response: Any, case: Case) -> bool | None:
