@@ -64,7 +64,10 @@ def test_it_is_trained_at_half_of_the_rate_from_the_start(
     assert len(backend.rates) == 2
     assert backend.rates[1] == backend.rates[0] / 2
     assert (tmp_path / "broke" / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
-    assert "broke, so it was trained at half of it" in verdict.reason
+    assert (
+        "The training failed at its learning rate and was repeated at half of that"
+        in verdict.reason
+    )
     done = events[-1]["metrics"]
     assert done["learning_rate"] == pytest.approx(backend.rates[1], abs=1e-6)
     assert done["left_out"] == 0

@@ -68,10 +68,7 @@ class FarSide:
     filters: Filters = UNFILTERED
     """What an answer to these fields is drawn through, as far as the server takes them."""
     manners: Manners | None = None
-    """What the server refuses; what is learnt of it is put there.
-
-        See `goodbot.inference.servers.manners.Attempt`.
-        """
+    """What the server refuses; what is learnt of it is put there (see `Attempt`, beside `Manners`)."""
     own: bool = False
     """Whether those log-probs are the policy's own, of before `filters`."""
     marks: Pattern = ANY

@@ -29,7 +29,7 @@ def learning_rate_for(parameters: int) -> float:
     `3e-3 · (10^6 / parameters)^0.45`, at most 3e-3, which is what the tiny model learns best at. The power
     leads through 3.8e-4 at 10^8, where SmolLM2-135M was measured (tests/learning/results/real_rounds.md).
     Above that nothing was measured: 2.0e-4 at 4 · 10^8, 5.3e-5 at 8 · 10^9. With `damping` c a weight that
-    decides goes 1 + c times as far, so these are a quarter of the usual rates for a LoRA.
+    decides goes 1 + c times as far, so these lie below the rates in common use for a LoRA.
     """
     return min(3e-3, 3e-3 * (1e6 / max(parameters, 1)) ** 0.45)
 

@@ -1,8 +1,8 @@
 """The steps of a round, taken again from the first where one of them breaks.
 
 An answer that breaks a step all by itself is left out. Where no answer does, the rate was too high: at half
-of it the same round is tried again. At five thirds of its usual rate SmolLM2-135M broke at the second step
-in two of five rounds; one of them, replayed at half of that, learnt as others do.
+of it the same round is tried again. At a rate of 12e-4 SmolLM2-135M broke at the second step in two of five
+rounds; one of them, replayed at about half of that, learnt as others do.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def told(progress: Progress) -> str:
     if not progress.halvings:
         return ""
     share = "half" if progress.halvings == 1 else "a quarter"
-    return f"At the usual learning rate it broke, so it was trained at {share} of it. "
+    return f"The training failed at its learning rate and was repeated at {share} of that rate. "
 
 
 def _lesson(
